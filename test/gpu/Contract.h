@@ -11,7 +11,7 @@
 #ifndef PP_TEST_GPU_CONTRACT_H
 #define PP_TEST_GPU_CONTRACT_H
 
-#include "MoreCalls.h"
+#include "backends/cuda/Library.h"
 
 #include <cctype>
 #include <cstdio>
@@ -31,7 +31,7 @@ template <typename Sequence> struct Row {
   bool needsDevice = false;
 };
 
-inline MoreCalls driver;
+inline Driver driver;
 inline CUcontext context = nullptr;
 /// Whether there is a driver with a GPU, for the library, too.
 inline bool hasDevice = false;
@@ -91,7 +91,7 @@ int runRows(Library &library, const Expected<Library> &opened,
   library = *opened;
   void *loaded = dlopen(library.file.c_str(), RTLD_NOW | RTLD_NOLOAD);
   const bool isStandIn = loaded && dlsym(loaded, standIn);
-  if (auto found = openMoreCalls(); found.ok()) {
+  if (auto found = openDriver(); found.ok()) {
     driver = *found;
     // A library of the one kind does nothing on a driver of the other.
     hasDevice = driver.isEmulated == isStandIn && enterDevice();

@@ -10,7 +10,7 @@
 #ifndef PP_TEST_GPU_PLAYED_H
 #define PP_TEST_GPU_PLAYED_H
 
-#include "MoreCalls.h"
+#include "backends/cuda/Library.h"
 #include "cuda/StandIn.h"
 
 #include <dlfcn.h>
@@ -25,10 +25,17 @@ inline const Control *findControl() {
                  : nullptr;
 }
 
+/// Whether all that a stream was given has ended. The engine asks events.
+inline CUresult queryStream(CUstream stream) {
+  static const auto query = reinterpret_cast<decltype(&cuStreamQuery)>(dlsym(
+      dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "cuStreamQuery"));
+  return query(stream);
+}
+
 class Played : public testing::Test {
 protected:
   void SetUp() override {
-    auto opened = pprt::cuda::openMoreCalls();
+    auto opened = pprt::cuda::openDriver();
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     driver = *opened;
     control = findControl();
@@ -67,7 +74,7 @@ protected:
     EXPECT_NE(allFaults().find(words), std::string::npos) << allFaults();
   }
 
-  pprt::cuda::MoreCalls driver;
+  pprt::cuda::Driver driver;
   const Control *control = nullptr;
   static inline std::vector<std::string> faults;
 };

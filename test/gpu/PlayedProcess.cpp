@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PlayedProcess.h"
-#include "MoreCalls.h"
+#include "Played.h"
 #include "ThreadWorld.h"
 
 #include <gtest/gtest.h>
@@ -59,12 +59,6 @@ Status Process::prepare(size_t index, uint32_t member, Rank &rank) {
   return {};
 }
 
-/// Of the driver, which is open.
-static const MoreCalls &moreCalls() {
-  static const Expected<MoreCalls> calls = openMoreCalls();
-  return *calls;
-}
-
 Status Process::open() {
   const RankRange range = world.ranksOf(world.process(), worldSize);
   std::map<uint32_t, std::shared_ptr<const Gpu>> gpus;
@@ -108,8 +102,11 @@ Status Process::fill(uint32_t round, const Case &test, const Membership &its,
                      const Gpu &gpu, CUstream stream) {
   for (size_t i = 0; i < test.operands.size(); ++i) {
     // In place, that is the input.
-    if (const uint64_t bytes = test.outputBytes(its.member, i))
-      moreCalls().cuMemsetD8Async(pointer(its.outputs[i]), 0xff, bytes, stream);
+    if (const uint64_t bytes = test.outputBytes(its.member, i)) {
+      const std::vector<std::byte> none(bytes, std::byte(0xff));
+      gpu.driver.cuMemcpyHtoDAsync(pointer(its.outputs[i]), none.data(), bytes,
+                                   stream);
+    }
     std::vector<std::byte> data(test.inputBytes(its.member, i));
     if (data.empty())
       continue;
@@ -164,7 +161,7 @@ Status Process::finish() {
         Status status = its.gpu->enter();
         if (!status.ok())
           return status;
-        const CUresult result = moreCalls().cuStreamQuery(stream);
+        const CUresult result = standin::queryStream(stream);
         if (result == CUDA_SUCCESS)
           break;
         if (result != CUDA_ERROR_NOT_READY)
@@ -183,7 +180,7 @@ bool Process::hasEnded(uint32_t rank) const {
   (void)its.gpu->enter();
   return std::all_of(std::begin(its.streams), std::end(its.streams),
                      [](CUstream stream) {
-                       return moreCalls().cuStreamQuery(stream) == CUDA_SUCCESS;
+                       return standin::queryStream(stream) == CUDA_SUCCESS;
                      });
 }
 

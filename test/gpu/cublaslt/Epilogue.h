@@ -4,7 +4,7 @@
 //
 // In: the attributes of an operation. Out: what is done with a column of D, and
 // with a vector and a matrix beside it, as cublasLt.h tells of
-// cublasLtEpilogue_t. ReLU's masks of bits are not modelled.
+// cublasLtEpilogue_t. Those that the engine asks for are here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_CUBLASLT_EPILOGUE_H
@@ -28,21 +28,17 @@ struct Epilogue {
   uint64_t auxAlignment() const;
 
   bool addsBias() const { return (kind & 4) != 0; }
-  bool isRelu() const { return (kind & 2) != 0; }
   bool isGelu() const { return (kind & 32) != 0; }
   bool isGeluGradient() const { return (kind & 64) != 0; }
   bool hasAux() const { return (kind & 128) != 0; }
-  bool sumsColumns() const { return (kind & 16) != 0; }
   bool sumsLeft() const { return kind == CUBLASLT_EPILOGUE_BGRADA; }
   bool sumsRight() const { return kind == CUBLASLT_EPILOGUE_BGRADB; }
-  bool writesVector() const {
-    return sumsColumns() || sumsLeft() || sumsRight();
-  }
+  bool writesVector() const { return sumsLeft() || sumsRight(); }
   bool hasVector() const { return addsBias() || writesVector(); }
 
   uint32_t kind = CUBLASLT_EPILOGUE_DEFAULT;
-  uint64_t vector = 0, vectorStride = 0;           ///< bias, or its gradient
-  uint64_t aux = 0, auxLeading = 0, auxStride = 0; ///< what GELU was given
+  uint64_t vector = 0;              ///< bias, or its gradient
+  uint64_t aux = 0, auxLeading = 0; ///< what GELU was given
 };
 
 } // namespace standin::blas

@@ -167,7 +167,7 @@ private:
         if (task.beta != 0)
           sums[row] += T(task.beta) * addends[column * p.d.rows + row];
       }
-      if (!finish(item, column, sums))
+      if (!finish(column, sums))
         return false;
       for (uint64_t row = 0; row < p.d.rows; ++row)
         store(p.d.type, bytes + row * size, double(sums[row]));
@@ -176,14 +176,12 @@ private:
   }
 
   /// Does to a column what the epilogue says.
-  bool finish(uint64_t item, uint64_t column, std::vector<T> &values) {
+  bool finish(uint64_t column, std::vector<T> &values) {
     const Epilogue &e = p.epilogue;
     const uint64_t size = p.d.elementBytes();
-    const uint64_t aux =
-        e.aux + (item * e.auxStride + column * e.auxLeading) * size;
+    const uint64_t aux = e.aux + column * e.auxLeading * size;
     if (e.addsBias()) {
-      const std::byte *bias =
-          access.read(e.vector + item * e.vectorStride * size, p.d.rows * size);
+      const std::byte *bias = access.read(e.vector, p.d.rows * size);
       if (!bias)
         return false;
       for (uint64_t row = 0; row < p.d.rows; ++row)
@@ -203,16 +201,8 @@ private:
       for (uint64_t row = 0; row < p.d.rows; ++row)
         values[row] *= geluGradient(T(load(p.d.type, given + row * size)));
     }
-    for (uint64_t row = 0; row < p.d.rows; ++row) {
-      if (e.isGelu())
-        values[row] = gelu(values[row]);
-      if (e.isRelu())
-        values[row] = std::max(values[row], T(0));
-      if (e.sumsColumns()) {
-        vector.resize(p.d.rows);
-        vector[row] += values[row];
-      }
-    }
+    for (uint64_t row = 0; e.isGelu() && row < p.d.rows; ++row)
+      values[row] = gelu(values[row]);
     return true;
   }
 
@@ -220,15 +210,13 @@ private:
   bool storeVector() {
     const Epilogue &e = p.epilogue;
     const uint64_t size = p.d.elementBytes();
-    if (e.sumsLeft() || e.sumsRight()) {
-      vector.assign(e.sumsLeft() ? p.d.rows : p.d.columns, T(0));
-      for (uint64_t i = 0; i < vector.size(); ++i)
-        for (uint64_t step = 0; step < p.steps; ++step)
-          vector[i] += e.sumsLeft() ? left[step * p.d.rows + i]
-                                    : right[i * p.steps + step];
-    }
-    if (vector.empty())
+    if (!e.writesVector())
       return true;
+    std::vector<T> vector(e.sumsLeft() ? p.d.rows : p.d.columns, T(0));
+    for (uint64_t i = 0; i < vector.size(); ++i)
+      for (uint64_t step = 0; step < p.steps; ++step)
+        vector[i] += e.sumsLeft() ? left[step * p.d.rows + i]
+                                  : right[i * p.steps + step];
     std::byte *bytes = access.write(e.vector, vector.size() * size);
     for (uint64_t i = 0; bytes && i < vector.size(); ++i)
       store(p.d.type, bytes + i * size, double(vector[i]));
@@ -251,7 +239,6 @@ private:
   const Problem &p;
   Access &access;
   std::vector<T> left, right, addends;
-  std::vector<T> vector; ///< of the epilogue, if it writes one
 };
 
 /// The bytes that a matrix has, one range for each column.
@@ -347,9 +334,9 @@ bool blas::isApart(const Task &task) {
   Matrix vector = p.d, aux = p.d;
   vector.rows = e.sumsRight() ? p.d.columns : p.d.rows;
   vector.columns = 1;
-  vector.stride = e.vectorStride;
+  vector.stride = 0;
   aux.leading = e.auxLeading;
-  aux.stride = e.auxStride;
+  aux.stride = 0;
   return check("A", p.a, task.itemsA, false) &&
          check("B", p.b, task.itemsB, false) &&
          (task.beta == 0 ||

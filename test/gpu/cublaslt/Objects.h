@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A descriptor has attributes, each of a size of its own. The real library
-// takes any value of the right size, so nothing is said before a descriptor is
-// used. What was destroyed is told by name.
+// takes any value of the right size, so nothing is said of values before a
+// descriptor is used. What was destroyed is told by name.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_CUBLASLT_OBJECTS_H
@@ -37,8 +37,6 @@ public:
   }
   /// As the library's call does it.
   cublasStatus_t set(int attribute, const void *value, size_t size);
-  /// Ends the process if an attribute beside `known` is not as it was made.
-  void expectOnly(std::initializer_list<int> known) const;
 
   const Kind kind;
 

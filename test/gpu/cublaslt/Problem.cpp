@@ -11,14 +11,6 @@ using namespace standin::blas;
 static constexpr uint64_t kLargest = 0x7fffffff;
 
 static Matrix readLayout(const Object &object) {
-  object.expectOnly({CUBLASLT_MATRIX_LAYOUT_TYPE, CUBLASLT_MATRIX_LAYOUT_ORDER,
-                     CUBLASLT_MATRIX_LAYOUT_ROWS, CUBLASLT_MATRIX_LAYOUT_COLS,
-                     CUBLASLT_MATRIX_LAYOUT_LD,
-                     CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                     CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                     CUBLASLT_MATRIX_LAYOUT_BATCH_MODE});
-  if (object.get<int32_t>(CUBLASLT_MATRIX_LAYOUT_ORDER) != CUBLASLT_ORDER_COL)
-    notModelled("a layout in another order than columns");
   Matrix matrix;
   matrix.type = cudaDataType(object.get<uint32_t>(CUBLASLT_MATRIX_LAYOUT_TYPE));
   matrix.rows = object.get<uint64_t>(CUBLASLT_MATRIX_LAYOUT_ROWS);
@@ -78,16 +70,6 @@ cublasStatus_t Problem::make(const Object *operation, const Object *a,
                              Problem &problem) {
   if (!operation || !a || !b || !c || !d)
     return CUBLAS_STATUS_INVALID_VALUE;
-  operation->expectOnly(
-      {CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, CUBLASLT_MATMUL_DESC_SCALE_TYPE,
-       CUBLASLT_MATMUL_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSB,
-       CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-       CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
-       CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
-       CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
-       CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
-       CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE,
-       CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE});
   const auto isTransposed = [&](int attribute, bool &result) {
     const auto value = operation->get<int32_t>(attribute);
     result = value == CUBLAS_OP_T;

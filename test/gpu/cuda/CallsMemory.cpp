@@ -290,43 +290,32 @@ CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
   return machine->submit(*stream, std::move(work));
 }
 
-template <typename Value>
-static CUresult fill(const char *what, CUdeviceptr to, Value value,
-                     size_t elements, CUstream handle) {
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t elements,
+                          CUstream handle) {
+  PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
   if (!stream)
     return CUDA_ERROR_INVALID_HANDLE;
   if (elements == 0)
     return CUDA_SUCCESS;
-  const uint64_t size = elements * sizeof(Value);
-  if (!isOnDevice(to, size) || to % sizeof(Value) != 0)
+  constexpr uint64_t kWord = sizeof(value);
+  const uint64_t size = elements * kWord;
+  if (!isOnDevice(to, size) || to % kWord != 0)
     return CUDA_ERROR_INVALID_VALUE;
   Work work;
-  work.what = what;
+  work.what = "cuMemsetD32Async";
   work.pieces = countPieces(size);
   work.run = [=, pieces = work.pieces](Operation &operation, uint32_t piece) {
-    const auto [begin, end] = getPiece(size, pieces, piece, sizeof(Value));
+    const auto [begin, end] = getPiece(size, pieces, piece, kWord);
     Block *target = findStill(operation, to + begin, end - begin);
     if (!target)
       return CUDA_ERROR_ILLEGAL_ADDRESS;
     machine->touch(operation, to + begin, to + end, true);
     const uint64_t at = to - target->address;
-    for (uint64_t i = begin; i < end; i += sizeof(Value))
-      std::memcpy(target->bytes + at + i, &value, sizeof(Value));
+    for (uint64_t i = begin; i < end; i += kWord)
+      std::memcpy(target->bytes + at + i, &value, kWord);
     std::memset(target->touch(at + begin, end - begin), 1, end - begin);
     return CUDA_SUCCESS;
   };
   return machine->submit(*stream, std::move(work));
-}
-
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t elements,
-                         CUstream stream) {
-  PP_BEGIN(Call::context)
-  return fill("cuMemsetD8Async", to, value, elements, stream);
-}
-
-CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t elements,
-                          CUstream stream) {
-  PP_BEGIN(Call::context)
-  return fill("cuMemsetD32Async", to, uint32_t(value), elements, stream);
 }

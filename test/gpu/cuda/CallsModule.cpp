@@ -118,48 +118,6 @@ static Function *findFunction(CUfunction handle) {
   return found == machine->functions.end() ? nullptr : found->second.get();
 }
 
-CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
-                            CUfunction handle) {
-  PP_BEGIN(Call::context)
-  const Function *function = findFunction(handle);
-  if (!function)
-    return CUDA_ERROR_INVALID_HANDLE;
-  switch (attribute) {
-  case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-    *value = 1024;
-    break;
-  case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-    *value = int(function->entry->sharedBytes);
-    break;
-  case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-    *value = 0;
-    break;
-  case CU_FUNC_ATTRIBUTE_NUM_REGS:
-    *value = 32;
-    break;
-  case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-    *value = function->sharedBytes;
-    break;
-  default:
-    notModelled("the function attribute " + std::to_string(attribute));
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute,
-                            int value) {
-  PP_BEGIN(Call::context)
-  Function *function = findFunction(handle);
-  if (!function)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
-    notModelled("the function attribute " + std::to_string(attribute));
-  if (value < 0 || value > 232448)
-    return CUDA_ERROR_INVALID_VALUE;
-  function->sharedBytes = value;
-  return CUDA_SUCCESS;
-}
-
 namespace {
 
 /// What a kernel on a device reaches: the device's memory, and pinned memory.
@@ -233,26 +191,20 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY,
   if (!function || found == machine->streams.end())
     return CUDA_ERROR_INVALID_HANDLE;
   Stream &stream = *found->second;
-  if (extra)
-    notModelled("cuLaunchKernel with extra parameters");
+  if (extra || sharedBytes != 0 || gridY != 1 || gridZ != 1 || blockY != 1 ||
+      blockZ != 1)
+    notModelled("cuLaunchKernel with extra parameters, shared memory, or more "
+                "than one dimension");
+  const ptx::Entry &entry = *function->entry;
   if (stream.device != function->module->device)
     return CUDA_ERROR_INVALID_HANDLE;
-  const uint64_t threads = uint64_t(blockX) * blockY * blockZ;
-  if (threads == 0 || threads > 1024 || blockZ > 64 || gridX == 0 ||
-      gridX > 0x7fffffff || gridY == 0 || gridY > 65535 || gridZ == 0 ||
-      gridZ > 65535 || sharedBytes > unsigned(function->sharedBytes))
+  if (blockX == 0 || blockX > 1024 || gridX == 0 || gridX > 0x7fffffff ||
+      (entry.block != 0 && entry.block != blockX))
     return CUDA_ERROR_INVALID_VALUE;
-
-  const ptx::Entry &entry = *function->entry;
-  const uint32_t block[] = {blockX, blockY, blockZ};
-  for (int i = 0; i < 3; ++i)
-    if (entry.block[i] != 0 && entry.block[i] != block[i])
-      return CUDA_ERROR_INVALID_VALUE;
   ptx::Launch launch;
   launch.entry = entry.name;
-  launch.grid = {gridX, gridY, gridZ};
-  launch.block = {blockX, blockY, blockZ};
-  launch.dynamicSharedBytes = sharedBytes;
+  launch.grid.x = gridX;
+  launch.block.x = blockX;
   // Values are taken now; memory behind them is not.
   for (size_t i = 0; i < entry.parameters.size(); ++i) {
     const auto [offset, bytes] = entry.parameters[i];

@@ -158,19 +158,6 @@ CUresult cuEventQuery(CUevent handle) {
   return machine->devices[event->record->device].failure;
 }
 
-CUresult cuEventSynchronize(CUevent handle) {
-  PP_BEGIN(Call::context)
-  Event *event = findEvent(handle);
-  if (!event)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (const CUresult refused = refuseCaptured(*event))
-    return refused;
-  if (!event->record)
-    return CUDA_SUCCESS;
-  machine->finish(event->record);
-  return machine->devices[event->record->device].failure;
-}
-
 #undef cuEventElapsedTime
 extern "C" CUresult cuEventElapsedTime(float *milliseconds, CUevent begin,
                                        CUevent end) {
@@ -200,7 +187,9 @@ CUresult cuEventDestroy(CUevent handle) {
 CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
   PP_BEGIN(Call::context)
   Stream *stream = findStream(handle);
-  return stream ? beginCapture(*stream, mode) : CUDA_ERROR_INVALID_HANDLE;
+  if (mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+    notModelled("a capture that other threads notice");
+  return stream ? beginCapture(*stream) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuStreamEndCapture(CUstream handle, CUgraph *result) {
@@ -220,17 +209,6 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *result) {
     return refused;
   *result = reinterpret_cast<CUgraph>(graph.get());
   machine->graphs[*result] = std::move(graph);
-  return CUDA_SUCCESS;
-}
-
-CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
-  PP_BEGIN(Call::context)
-  const Stream *stream = findStream(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  *status = !stream->capture             ? CU_STREAM_CAPTURE_STATUS_NONE
-            : stream->capture->isInvalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                         : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
 }
 

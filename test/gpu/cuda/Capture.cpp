@@ -17,12 +17,11 @@ static CUresult invalidate(Capture &capture, CUresult result) {
   return result;
 }
 
-CUresult standin::beginCapture(Stream &stream, CUstreamCaptureMode mode) {
+CUresult standin::beginCapture(Stream &stream) {
   if (stream.capture)
     return CUDA_ERROR_ILLEGAL_STATE;
   auto capture = std::make_shared<Capture>();
   capture->origin = &stream;
-  capture->mode = mode;
   capture->thread = std::this_thread::get_id();
   capture->graph.device = stream.device;
   capture->members = {&stream};
@@ -51,8 +50,7 @@ CUresult standin::endCapture(Stream &stream, std::unique_ptr<Graph> &graph) {
     return CUDA_ERROR_ILLEGAL_STATE;
   if (capture->origin != &stream)
     return invalidate(*capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
-  if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-      capture->thread != std::this_thread::get_id())
+  if (capture->thread != std::this_thread::get_id())
     return invalidate(*capture, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
   const bool joined = isJoined(*capture, stream);
   for (Stream *member : capture->members) {
@@ -127,12 +125,9 @@ CUresult standin::refuseWhileCaptured(Stream &stream) {
 
 CUresult standin::refuseUnsafe() {
   CUresult result = CUDA_SUCCESS;
-  for (const auto &capture : machine->captures) {
-    const bool isOwn = capture->thread == std::this_thread::get_id();
-    if (capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
-        (isOwn && capture->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
+  for (const auto &capture : machine->captures)
+    if (capture->thread == std::this_thread::get_id())
       result = invalidate(*capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  }
   return result;
 }
 

@@ -17,14 +17,13 @@ namespace standin {
 
 struct Capture {
   Stream *origin = nullptr;
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   std::thread::id thread; ///< that began it
   bool isInvalid = false;
   Graph graph;
   std::vector<Stream *> members; ///< a node's `stream` is an index of these
 };
 
-CUresult beginCapture(Stream &stream, CUstreamCaptureMode mode);
+CUresult beginCapture(Stream &stream);
 CUresult endCapture(Stream &stream, std::unique_ptr<Graph> &graph);
 /// Adds a node behind what the stream has given to its capture.
 CUresult addNode(Stream &stream, Work work);
@@ -33,8 +32,7 @@ CUresult recordCaptured(Stream &stream, Event &event);
 CUresult waitCaptured(Stream &stream, Event &event);
 /// A call that waits for the stream, or asks whether it has ended.
 CUresult refuseWhileCaptured(Stream &stream);
-/// A call that may do what a capture must not see: what `thread` may not do,
-/// for it captures, or another thread captures for all.
+/// A call that a thread may not make while it captures.
 CUresult refuseUnsafe();
 /// Whatever waits for a whole device.
 CUresult refuseWhileAnyCaptured();

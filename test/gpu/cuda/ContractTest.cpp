@@ -36,10 +36,7 @@ public:
   ~Sequence() {
     for (CUstream stream : {one, two}) {
       CUgraph left = nullptr;
-      CUstreamCaptureStatus status;
-      if (driver.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-          status != CU_STREAM_CAPTURE_STATUS_NONE &&
-          driver.cuStreamEndCapture(stream, &left) == CUDA_SUCCESS)
+      if (driver.cuStreamEndCapture(stream, &left) == CUDA_SUCCESS)
         driver.cuGraphDestroy(left);
     }
     driver.cuCtxSetCurrent(context);
@@ -59,11 +56,10 @@ public:
   void value(int number) { results.push_back(number); }
 
   CUresult launchAdd(CUdeviceptr to, CUdeviceptr from, uint32_t number,
-                     uint32_t addend, CUstream stream, unsigned threads = 128,
-                     unsigned shared = 0, unsigned blocks = 8) {
+                     uint32_t addend, CUstream stream) {
     void *parameters[] = {&to, &from, &number, &addend};
-    const CUresult result = driver.cuLaunchKernel(
-        add, blocks, 1, 1, threads, 1, 1, shared, stream, parameters, nullptr);
+    const CUresult result = driver.cuLaunchKernel(add, 8, 1, 1, 128, 1, 1, 0,
+                                                  stream, parameters, nullptr);
     // The values were taken.
     to = from = number = addend = 0;
     return result;
@@ -90,9 +86,7 @@ public:
   Results results;
 };
 
-constexpr CUstreamCaptureMode kGlobal = CU_STREAM_CAPTURE_MODE_GLOBAL,
-                              kLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-                              kRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+constexpr CUstreamCaptureMode kLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
 constexpr int kOk = CUDA_SUCCESS, kValue = CUDA_ERROR_INVALID_VALUE,
               kHandle = CUDA_ERROR_INVALID_HANDLE,
               kUnsupported = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
@@ -101,16 +95,6 @@ constexpr int kOk = CUDA_SUCCESS, kValue = CUDA_ERROR_INVALID_VALUE,
 // clang-format off
 const Row<Sequence> rows[] = {
   // Devices and contexts.
-  {"no such device", [](Sequence &s) {
-     CUdevice device; int number = 0;
-     driver.cuDeviceGetCount(&number);
-     s(driver.cuDeviceGet(&device, number)); s(driver.cuDeviceGet(&device, -1));
-   }, {CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE}},
-  {"without a context", [](Sequence &s) {
-     CUdeviceptr p;
-     s(driver.cuCtxSetCurrent(nullptr)); s(driver.cuMemAlloc(&p, 4));
-     s(driver.cuCtxSetCurrent(context)); s(driver.cuMemAlloc(&p, 4)); s(driver.cuMemFree(p));
-   }, {kOk, CUDA_ERROR_INVALID_CONTEXT, kOk, kOk, kOk}},
   {"another thread has no context", [](Sequence &s) {
      std::thread([&] { CUdeviceptr p; s(driver.cuMemAlloc(&p, 4)); }).join();
    }, {CUDA_ERROR_INVALID_CONTEXT}},
@@ -125,9 +109,6 @@ const Row<Sequence> rows[] = {
      s(driver.cuCtxGetStreamPriorityRange(&least, &greatest)); s.value(greatest <= least);
    }, {kOk, 1}},
   // Memory.
-  {"nothing allocated", [](Sequence &s) { CUdeviceptr p; s(driver.cuMemAlloc(&p, 0)); }, {kValue}},
-  {"nothing freed", [](Sequence &s) { s(driver.cuMemFree(0)); }, {kOk}},
-  {"freed inside", [](Sequence &s) { s(driver.cuMemFree(s.a + 256)); }, {kValue}},
   {"more than there is", [](Sequence &s) {
      CUdeviceptr p; size_t free = 0, total = 0;
      s(driver.cuMemGetInfo(&free, &total)); s.value(free <= total); s(driver.cuMemAlloc(&p, total + 1));
@@ -135,13 +116,10 @@ const Row<Sequence> rows[] = {
   {"aligned", [](Sequence &s) { s.value(s.a % 256); s.value(s.b % 256); }, {0, 0}},
   {"fills", [](Sequence &s) {
      s(driver.cuMemsetD32Async(s.a, 0x01020304, s.kWords, s.one));
-     s(driver.cuMemsetD8Async(s.a + 5, 9, 2, s.one));
-     s.value(int(s.word(s.a, 0))); s.value(int(s.word(s.a, 1))); s.value(int(s.word(s.a, s.kWords - 1)));
-   }, {kOk, kOk, 0x01020304, 0x01090904, 0x01020304}},
+     s.value(int(s.word(s.a, 0))); s.value(int(s.word(s.a, s.kWords - 1)));
+   }, {kOk, 0x01020304, 0x01020304}},
   {"a fill of nothing", [](Sequence &s) { s(driver.cuMemsetD32Async(s.a, 0, 0, s.one)); }, {kOk}},
-  {"a fill that is not aligned", [](Sequence &s) { s(driver.cuMemsetD32Async(s.a + 2, 0, 1, s.one)); }, {kValue}},
   {"a copy of nothing", [](Sequence &s) { s(driver.cuMemcpyDtoDAsync(s.a, s.b, 0, s.one)); }, {kOk}},
-  {"a copy to nowhere", [](Sequence &s) { s(driver.cuMemcpyHtoDAsync(0, s.host, 4, s.one)); }, {kValue}},
   {"copies there and back", [](Sequence &s) {
      for (size_t i = 0; i < s.kWords; ++i) s.host[i] = uint32_t(i);
      s(driver.cuMemcpyHtoDAsync(s.a, s.host, s.kBytes, s.one));
@@ -169,34 +147,19 @@ const Row<Sequence> rows[] = {
      CUmodule module;
      s(driver.cuModuleLoadDataEx(&module, ".version 99.0\n.target sm_80\n.address_size 64\n", 0, nullptr, nullptr));
    }, {CUDA_ERROR_UNSUPPORTED_PTX_VERSION}},
-  {"no such kernel", [](Sequence &s) {
-     CUfunction function;
-     s(driver.cuModuleGetFunction(&function, s.module, "subtract"));
-   }, {CUDA_ERROR_NOT_FOUND}},
   {"a launch", [](Sequence &s) {
      driver.cuMemsetD32Async(s.a, 40, s.kWords, s.one);
      s(s.launchAdd(s.b, s.a, 1000, 2, s.one)); s.value(int(s.word(s.b, 0))); s.value(int(s.word(s.b, 999)));
    }, {kOk, 42, 42}},
-  {"too many threads", [](Sequence &s) { s(s.launchAdd(s.b, s.a, 1, 1, s.one, 2048)); }, {kValue}},
-  {"no threads", [](Sequence &s) { s(s.launchAdd(s.b, s.a, 1, 1, s.one, 0)); }, {kValue}},
-  {"no blocks", [](Sequence &s) { s(s.launchAdd(s.b, s.a, 1, 1, s.one, 1, 0, 0)); }, {kValue}},
-  {"shared memory as allowed", [](Sequence &s) {
-     driver.cuMemsetD32Async(s.a, 1, 1, s.one);
-     s(s.launchAdd(s.b, s.a, 1, 1, s.one, 128, 100 << 10));
-     s(driver.cuFuncSetAttribute(s.add, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100 << 10));
-     s(s.launchAdd(s.b, s.a, 1, 1, s.one, 128, 100 << 10));
-     s(driver.cuFuncSetAttribute(s.add, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 20));
-   }, {kValue, kOk, kOk, kValue}},
   // Streams and events.
-  {"an idle stream", [](Sequence &s) { s(driver.cuStreamQuery(s.one)); s(driver.cuStreamSynchronize(s.one)); }, {kOk, kOk}},
   {"an event that was not recorded", [](Sequence &s) {
-     s(driver.cuEventQuery(s.first)); s(driver.cuEventSynchronize(s.first)); s(driver.cuStreamWaitEvent(s.one, s.first, 0));
-   }, {kOk, kOk, kOk}},
+     s(driver.cuEventQuery(s.first)); s(driver.cuStreamWaitEvent(s.one, s.first, 0));
+   }, {kOk, kOk}},
   {"an event is what was recorded last", [](Sequence &s) {
      driver.cuMemsetD32Async(s.a, 1, s.kWords, s.one);
      s(driver.cuEventRecord(s.first, s.one)); s(driver.cuStreamWaitEvent(s.two, s.first, 0));
      driver.cuMemcpyDtoDAsync(s.b, s.a, s.kBytes, s.two);
-     s(driver.cuEventRecord(s.first, s.two)); s(driver.cuEventSynchronize(s.first)); s(driver.cuEventQuery(s.first));
+     s(driver.cuEventRecord(s.first, s.two)); s(driver.cuStreamSynchronize(s.two)); s(driver.cuEventQuery(s.first));
      s.value(int(s.word(s.b, 1023)));
    }, {kOk, kOk, kOk, kOk, kOk, 1}},
   {"time between events that take none", [](Sequence &s) {
@@ -213,36 +176,12 @@ const Row<Sequence> rows[] = {
      driver.cuEventDestroy(begin); driver.cuEventDestroy(end);
    }, {kOk, kOk, kHandle, kOk, 1}},
   // Captures.
-  {"a capture and its state", [](Sequence &s) {
-     CUstreamCaptureStatus status;
-     s(driver.cuStreamIsCapturing(s.one, &status)); s.value(status);
-     s(driver.cuStreamBeginCapture(s.one, kLocal)); s(driver.cuStreamIsCapturing(s.one, &status)); s.value(status);
-     s(s.end(s.one)); s.value(s.graph != nullptr);
-   }, {kOk, 0, kOk, kOk, 1, kOk, 1}},
-  {"a capture within a capture", [](Sequence &s) {
-     s(driver.cuStreamBeginCapture(s.one, kLocal)); s(driver.cuStreamBeginCapture(s.one, kLocal));
-   }, {kOk, CUDA_ERROR_ILLEGAL_STATE}},
-  {"the end of no capture", [](Sequence &s) { s(s.end(s.one)); }, {CUDA_ERROR_ILLEGAL_STATE}},
-  {"waiting for a stream that captures", [](Sequence &s) {
-     CUstreamCaptureStatus status;
-     s(driver.cuStreamBeginCapture(s.one, kLocal)); s(driver.cuStreamSynchronize(s.one));
-     s(driver.cuStreamIsCapturing(s.one, &status)); s.value(status);
-     s(driver.cuMemsetD8Async(s.a, 0, 1, s.one)); s(s.end(s.one)); s.value(s.graph != nullptr);
-   }, {kOk, kUnsupported, kOk, 2, kInvalidated, kInvalidated, 0}},
-  {"asking a stream that captures", [](Sequence &s) {
-     s(driver.cuStreamBeginCapture(s.one, kLocal)); s(driver.cuStreamQuery(s.one)); s(s.end(s.one));
-   }, {kOk, kUnsupported, kInvalidated}},
-  {"waiting for a device that captures", [](Sequence &s) {
-     s(driver.cuStreamBeginCapture(s.one, kLocal)); s(driver.cuCtxSynchronize()); s(s.end(s.one));
-   }, {kOk, kUnsupported, kInvalidated}},
   {"a fork and a join", [](Sequence &s) {
-     CUstreamCaptureStatus status;
      s(driver.cuStreamBeginCapture(s.one, kLocal)); s(driver.cuEventRecord(s.first, s.one));
-     s(driver.cuStreamWaitEvent(s.two, s.first, 0)); s(driver.cuStreamIsCapturing(s.two, &status)); s.value(status);
+     s(driver.cuStreamWaitEvent(s.two, s.first, 0));
      s(s.launchAdd(s.b, s.a, 8, 1, s.two)); s(driver.cuEventRecord(s.second, s.two));
-     s(driver.cuStreamWaitEvent(s.one, s.second, 0)); s(s.end(s.one));
-     s(driver.cuStreamIsCapturing(s.two, &status)); s.value(status);
-   }, {kOk, kOk, kOk, kOk, 1, kOk, kOk, kOk, kOk, kOk, 0}},
+     s(driver.cuStreamWaitEvent(s.one, s.second, 0)); s(s.end(s.one)); s.value(s.graph != nullptr);
+   }, {kOk, kOk, kOk, kOk, kOk, kOk, kOk, 1}},
   {"a fork without a join", [](Sequence &s) {
      s(driver.cuStreamBeginCapture(s.one, kLocal)); s(driver.cuEventRecord(s.first, s.one));
      s(driver.cuStreamWaitEvent(s.two, s.first, 0)); s(s.launchAdd(s.b, s.a, 8, 1, s.two)); s(s.end(s.one));
@@ -252,43 +191,15 @@ const Row<Sequence> rows[] = {
      s(driver.cuEventRecord(s.first, s.two)); s(driver.cuStreamBeginCapture(s.one, kLocal));
      s(driver.cuStreamWaitEvent(s.one, s.first, 0)); s(s.end(s.one));
    }, {kOk, kOk, CUDA_ERROR_STREAM_CAPTURE_ISOLATION, kInvalidated}},
-  {"two captures that meet", [](Sequence &s) {
-     s(driver.cuStreamBeginCapture(s.one, kLocal)); s(driver.cuStreamBeginCapture(s.two, kLocal));
-     s(driver.cuEventRecord(s.first, s.one)); s(driver.cuStreamWaitEvent(s.two, s.first, 0));
-   }, {kOk, kOk, kOk, CUDA_ERROR_STREAM_CAPTURE_MERGE}},
-  {"the end in another stream", [](Sequence &s) {
-     s(driver.cuStreamBeginCapture(s.one, kLocal)); s(driver.cuEventRecord(s.first, s.one));
-     s(driver.cuStreamWaitEvent(s.two, s.first, 0)); s(s.end(s.two));
-   }, {kOk, kOk, kOk, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED}},
-  {"the end in another thread", [](Sequence &s) {
-     s(driver.cuStreamBeginCapture(s.one, kLocal));
-     std::thread([&] { driver.cuCtxSetCurrent(context); s(s.end(s.one)); }).join();
-   }, {kOk, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD}},
-  {"the end in another thread, relaxed", [](Sequence &s) {
-     s(driver.cuStreamBeginCapture(s.one, kRelaxed));
-     std::thread([&] { driver.cuCtxSetCurrent(context); s(s.end(s.one)); }).join();
-   }, {kOk, kOk}},
-  {"asking an event of a capture", [](Sequence &s) {
-     s(driver.cuStreamBeginCapture(s.one, kRelaxed)); s(driver.cuEventRecord(s.first, s.one));
-     s(driver.cuEventQuery(s.first));
-   }, {kOk, kOk, CUDA_ERROR_CAPTURED_EVENT}},
   {"memory while the thread captures", [](Sequence &s) {
      CUdeviceptr p;
      s(driver.cuStreamBeginCapture(s.one, kLocal)); s(driver.cuMemAlloc(&p, 4)); s(s.end(s.one));
    }, {kOk, kUnsupported, kInvalidated}},
-  {"memory while the thread captures, relaxed", [](Sequence &s) {
-     CUdeviceptr p;
-     s(driver.cuStreamBeginCapture(s.one, kRelaxed)); s(driver.cuMemAlloc(&p, 4)); s(driver.cuMemFree(p)); s(s.end(s.one));
-   }, {kOk, kOk, kOk, kOk}},
   {"memory while another thread captures for itself", [](Sequence &s) {
      s(driver.cuStreamBeginCapture(s.one, kLocal));
      std::thread([&] { CUdeviceptr p; driver.cuCtxSetCurrent(context); s(driver.cuMemAlloc(&p, 4)); driver.cuMemFree(p); }).join();
      s(s.end(s.one));
    }, {kOk, kOk, kOk}},
-  {"memory while another thread captures for all", [](Sequence &s) {
-     s(driver.cuStreamBeginCapture(s.one, kGlobal));
-     std::thread([&] { CUdeviceptr p; driver.cuCtxSetCurrent(context); s(driver.cuMemAlloc(&p, 4)); }).join();
-   }, {kOk, kUnsupported}},
   // Graphs.
   {"a graph of nothing", [](Sequence &s) {
      CUgraphExec execution = nullptr;
@@ -323,7 +234,7 @@ const Row<Sequence> rows[] = {
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  auto opened = openMoreCalls();
+  auto opened = openDriver();
   int number = 0;
   if (!opened.ok()) {
     std::printf("skipped: %s\n", opened.status().message().c_str());

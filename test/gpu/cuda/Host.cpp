@@ -31,5 +31,3 @@ void standin::notModelled(const std::string &what) {
                what.c_str());
   std::abort();
 }
-
-extern "C" [[noreturn]] void ppUnknown(const char *call) { notModelled(call); }

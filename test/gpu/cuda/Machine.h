@@ -127,7 +127,6 @@ struct Module {
 struct Function {
   Module *module = nullptr;
   const ptx::Entry *entry = nullptr;
-  int sharedBytes = 48 << 10; ///< what a launch may ask for
 };
 
 class Waits;

@@ -5,8 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "Settings.h"
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -16,8 +14,6 @@
 #include <optional>
 #include <set>
 #include <sstream>
-#include <sys/stat.h>
-#include <unistd.h>
 
 using namespace standin;
 
@@ -115,18 +111,10 @@ static std::string takeRest(const Line &line) {
   return first == std::string::npos ? "" : line.text.substr(first);
 }
 
-static void takeFile(const Line &line, Settings &settings) {
-  settings.counts = takeRest(line);
-  if (settings.counts.empty())
-    line.expect("'counts FILE', a file to write", line.text);
-}
-
-static void takeFolder(const Line &line, Settings &settings) {
-  settings.processes = takeRest(line);
-  struct stat status = {};
-  if (stat(settings.processes.c_str(), &status) != 0 ||
-      !S_ISDIR(status.st_mode) || access(settings.processes.c_str(), W_OK) != 0)
-    line.expect("'processes FOLDER', a folder that takes files", line.text);
+static void takePath(const Line &line, std::string &path) {
+  path = takeRest(line);
+  if (path.empty())
+    line.expect("'" + line.words[0] + " PATH'", line.text);
 }
 
 static void takeFailure(const Line &line, Settings &settings) {
@@ -139,15 +127,9 @@ static void takeFailure(const Line &line, Settings &settings) {
                     " CALL K CODE', the K-th call from 1 on and an error's "
                     "code",
                 line.text);
-  const std::set<std::string> &known = knownCalls();
-  if (!known.count(words[1])) {
-    const auto later = known.lower_bound(words[1] + "_v");
-    const bool isLater =
-        later != known.end() && later->rfind(words[1] + "_v", 0) == 0;
-    line.expect("a call that the stand-ins have" +
-                    (isLater ? ", as " + *later : std::string()),
+  if (!knownCalls().count(words[1]))
+    line.expect("a call that the stand-ins have, as the library exports it",
                 words[1]);
-  }
   settings.failures.insert(
       {words[1], {*number, CUresult(*code), words[0] == "fault"}});
 }
@@ -161,9 +143,9 @@ static void take(const Line &line, Settings &settings) {
     all += number.word + std::string(", ");
   }
   if (word == "processes")
-    return takeFolder(line, settings);
+    return takePath(line, settings.processes);
   if (word == "counts")
-    return takeFile(line, settings);
+    return takePath(line, settings.counts);
   if (word == "fail" || word == "fault")
     return takeFailure(line, settings);
   line.expect("one of " + all + "processes, counts, fail, fault", line.text);
@@ -190,16 +172,10 @@ Settings standin::readSettings() {
   const char *path = std::getenv("PP_STANDIN");
   if (!path)
     return {};
-  const auto refuseFor = [&](int error) {
-    refuse("PP_STANDIN expects a file of settings, got '" + std::string(path) +
-           "': " + std::strerror(error));
-  };
-  struct stat status = {};
   std::ifstream file(path);
-  if (!file || stat(path, &status) != 0)
-    refuseFor(errno);
-  if (S_ISDIR(status.st_mode))
-    refuseFor(EISDIR);
+  if (!file)
+    refuse("PP_STANDIN expects a file of settings, got '" + std::string(path) +
+           "': " + std::strerror(errno));
   const std::string text(std::istreambuf_iterator<char>(file), {});
   return parseSettings(text, path);
 }
@@ -214,35 +190,6 @@ CUuuid standin::uuidOf(int device) {
   return uuid;
 }
 
-static std::string spell(const CUuuid &uuid) {
-  std::string text = "GPU-";
-  for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {
-    char digits[3];
-    std::snprintf(digits, sizeof(digits), "%02x",
-                  unsigned(static_cast<unsigned char>(uuid.bytes[i])));
-    text += (i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "") +
-            std::string(digits);
-  }
-  return text;
-}
-
-/// The device that an entry names, by its index or by enough of its UUID; -1:
-/// none, or several.
-static int findDevice(int devices, const std::string &entry) {
-  if (const auto index = takeNumber(entry))
-    return *index < uint64_t(devices) ? int(*index) : -1;
-  int found = -1;
-  if (entry.rfind("GPU-", 0) != 0)
-    return found;
-  for (int device = 0; device < devices; ++device)
-    if (spell(uuidOf(device)).rfind(entry, 0) == 0) {
-      if (found >= 0)
-        return -1;
-      found = device;
-    }
-  return found;
-}
-
 std::vector<int> standin::findVisible(int devices, const char *list) {
   std::vector<int> seen;
   if (!list) {
@@ -252,15 +199,10 @@ std::vector<int> standin::findVisible(int devices, const char *list) {
   }
   std::istringstream entries(list);
   for (std::string entry; std::getline(entries, entry, ',');) {
-    const auto isSpace = [](unsigned char c) { return std::isspace(c); };
-    entry.erase(entry.begin(),
-                std::find_if_not(entry.begin(), entry.end(), isSpace));
-    const int device = findDevice(devices, entry);
-    if (device < 0)
+    const auto device = takeNumber(entry);
+    if (!device || *device >= uint64_t(devices))
       break;
-    if (std::count(seen.begin(), seen.end(), device))
-      return {};
-    seen.push_back(device);
+    seen.push_back(int(*device));
   }
   return seen;
 }

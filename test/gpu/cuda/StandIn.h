@@ -10,7 +10,8 @@
 //
 //   seed N             which of the orders that CUDA leaves open; 0: all as
 //                      late as can be, 1: all as early, others: drawn
-//   fail CALL K CODE   the K-th call of that name, from 1 on, returns the error.
+//   fail CALL K CODE   the K-th call of that name, from 1 on, returns the
+//   error.
 //                      Names are those that the library exports: cuMemAlloc_v2.
 //                      What only tells a name or a version never fails
 //   fault CALL K CODE  it succeeds, and what it gave a stream fails there
@@ -35,10 +36,8 @@
 // What is no such line, or no file, ends the process with code 2, and one line
 // that says what was expected.
 //
-// Devices are seen as CUDA_VISIBLE_DEVICES has them, as by CUDA's documentation:
-// in the order of its entries, each an index or as many digits of a UUID
-// (GPU-00..., GPU-01...: the first byte is the index) as one device alone has,
-// up to the first entry that is neither; a device that is there twice hides all.
+// Devices are seen as CUDA_VISIBLE_DEVICES has them: in the order of its
+// entries, which are indices, up to the first one that is none.
 //
 // A fault is what a GPU would hide, or show on some days: two accesses without
 // an order between them, the host in memory that a copy still uses. It is

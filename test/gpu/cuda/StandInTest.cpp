@@ -7,16 +7,96 @@
 // right; programs that do not are right under every seed.
 //
 //===----------------------------------------------------------------------===//
-#include "TwoStreams.h"
+#include "Code.h"
+#include "Played.h"
 
-#include <thread>
+#include <cstring>
+#include <functional>
 
 using namespace pprt::cuda;
-using standin::seedOf;
 
 namespace {
 
-class StandIn : public standin::TwoStreams {};
+/// One device, two streams, and what a test needs of them.
+class StandIn : public standin::Played {
+protected:
+  void SetUp() override {
+    Played::SetUp();
+    begin("");
+  }
+
+  /// A new process, in which faults are only noted.
+  void begin(const std::string &settings) {
+    reset(settings);
+    isLoaded = false;
+    ASSERT_EQ(driver.cuInit(0), CUDA_SUCCESS);
+    CUcontext context;
+    ASSERT_EQ(driver.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+    ASSERT_EQ(driver.cuCtxSetCurrent(context), CUDA_SUCCESS);
+    for (CUstream *stream : {&one, &two})
+      ASSERT_EQ(
+          driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0),
+          CUDA_SUCCESS);
+    for (CUevent *event : {&first, &second})
+      ASSERT_EQ(driver.cuEventCreate(event, CU_EVENT_DISABLE_TIMING),
+                CUDA_SUCCESS);
+  }
+  CUdeviceptr allocate(size_t size) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(driver.cuMemAlloc(&address, size), CUDA_SUCCESS);
+    return address;
+  }
+  void fill(CUdeviceptr to, char value, size_t bytes, CUstream stream) {
+    const std::vector<char> values(bytes, value);
+    driver.cuMemcpyHtoDAsync(to, values.data(), bytes, stream);
+  }
+  uint32_t *allocateHost(size_t words) {
+    void *address = nullptr;
+    EXPECT_EQ(driver.cuMemHostAlloc(&address, words * 4, 0), CUDA_SUCCESS);
+    return static_cast<uint32_t *>(address);
+  }
+  std::vector<uint32_t> read(CUdeviceptr address, size_t words,
+                             CUstream stream) {
+    std::vector<uint32_t> values(words);
+    EXPECT_EQ(
+        driver.cuMemcpyDtoHAsync(values.data(), address, words * 4, stream),
+        CUDA_SUCCESS);
+    return values;
+  }
+
+  /// Rows of 64 bytes of 256.
+  static CUDA_MEMCPY3D boxOf(CUdeviceptr to, CUdeviceptr from) {
+    CUDA_MEMCPY3D box = {};
+    box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    box.srcDevice = from;
+    box.dstDevice = to;
+    box.srcPitch = box.dstPitch = box.WidthInBytes = 64;
+    box.srcHeight = box.dstHeight = box.Height = 4;
+    box.Depth = 1;
+    return box;
+  }
+  /// Of 64 words; only loads it without a stream.
+  CUresult launchAdd(CUdeviceptr to, CUdeviceptr from, CUstream stream) {
+    if (!isLoaded) {
+      isLoaded = true;
+      driver.cuModuleLoadDataEx(&module, kAdd, 0, nullptr, nullptr);
+      driver.cuModuleGetFunction(&add, module, "add");
+    }
+    uint32_t number = 64, addend = 5;
+    void *parameters[] = {&to, &from, &number, &addend};
+    return stream ? driver.cuLaunchKernel(add, 2, 1, 1, 32, 1, 1, 0, stream,
+                                          parameters, nullptr)
+                  : CUDA_SUCCESS;
+  }
+
+  CUstream one = nullptr, two = nullptr;
+  CUevent first = nullptr, second = nullptr;
+  CUmodule module = nullptr;
+  CUfunction add = nullptr;
+  bool isLoaded = false;
+};
+
+std::string seedOf(int seed) { return "seed " + std::to_string(seed) + "\n"; }
 
 constexpr int kSeeds = 64;
 } // namespace
@@ -55,21 +135,128 @@ TEST_F(StandIn, ReportsAMissingWaitUnderAnySeed) {
   EXPECT_LT(wrong, kSeeds);
 }
 
-TEST_F(StandIn, RunsPiecesOfCopiesBetweenOthers) {
-  int mixed = 0;
-  for (int seed = 2; seed < kSeeds; ++seed) {
+/// Each operation reads `from` or writes `to`; another stream writes either.
+TEST_F(StandIn, ReportsEveryOperationWithoutAnOrder) {
+  constexpr size_t kBytes = 256;
+  struct Operation {
+    const char *name;
+    bool reads, writes; ///< memory of the device
+    std::function<void(CUdeviceptr to, CUdeviceptr from, void *host)> give;
+  };
+  const Operation operations[] = {
+      {"from pinned memory", false, true,
+       [this](CUdeviceptr to, CUdeviceptr, void *host) {
+         driver.cuMemcpyHtoDAsync(to, host, kBytes, two);
+       }},
+      {"from memory of the host", false, true,
+       [this](CUdeviceptr to, CUdeviceptr, void *) {
+         const std::vector<char> values(kBytes);
+         driver.cuMemcpyHtoDAsync(to, values.data(), kBytes, two);
+       }},
+      {"to pinned memory", true, false,
+       [this](CUdeviceptr, CUdeviceptr from, void *host) {
+         driver.cuMemcpyDtoHAsync(host, from, kBytes, two);
+       }},
+      {"to memory of the host", true, false,
+       [this](CUdeviceptr, CUdeviceptr from, void *) {
+         std::vector<char> values(kBytes);
+         driver.cuMemcpyDtoHAsync(values.data(), from, kBytes, two);
+       }},
+      {"on the device", true, true,
+       [this](CUdeviceptr to, CUdeviceptr from, void *) {
+         driver.cuMemcpyDtoDAsync(to, from, kBytes, two);
+       }},
+      {"of a box", true, true,
+       [this](CUdeviceptr to, CUdeviceptr from, void *) {
+         const CUDA_MEMCPY3D box = boxOf(to, from);
+         driver.cuMemcpy3DAsync(&box, two);
+       }},
+      {"a fill", false, true,
+       [this](CUdeviceptr to, CUdeviceptr, void *) {
+         driver.cuMemsetD32Async(to, 1, kBytes / 4, two);
+       }},
+      {"a kernel", true, true,
+       [this](CUdeviceptr to, CUdeviceptr from, void *) {
+         launchAdd(to, from, two);
+       }},
+  };
+  for (const Operation &operation : operations)
+    for (const bool isRead : {true, false})
+      for (const bool hasWait : {true, false})
+        for (int seed = 0; seed < 4; ++seed) {
+          begin(seedOf(seed));
+          const CUdeviceptr to = allocate(kBytes), from = allocate(kBytes);
+          void *host = allocateHost(kBytes / 4);
+          std::memset(host, 0, kBytes);
+          driver.cuMemsetD32Async(from, 0, kBytes / 4, one);
+          driver.cuCtxSynchronize();
+          driver.cuMemsetD32Async(isRead ? from : to, 2, kBytes / 4, one);
+          driver.cuEventRecord(first, one);
+          if (hasWait)
+            driver.cuStreamWaitEvent(two, first, 0);
+          operation.give(to, from, host);
+          driver.cuCtxSynchronize();
+          const bool meets = isRead ? operation.reads : operation.writes;
+          EXPECT_EQ(!faults.empty(), meets && !hasWait)
+              << operation.name << ", seed " << seed << ": " << allFaults();
+        }
+}
+
+/// Parts of what others write or read, up to its ends and beyond.
+TEST_F(StandIn, ReportsEveryByteWithoutAnOrder) {
+  const std::pair<uint64_t, uint64_t> parts[] = {
+      {0, 64}, {128, 128}, {63, 1},  {128, 1}, {64, 64},   {64, 1}, {127, 1},
+      {90, 8}, {63, 2},    {127, 2}, {0, 65},  {127, 129}, {0, 256}};
+  for (const auto &[begin, size] : parts)
+    for (const bool isRead : {true, false})
+      for (const bool hasOther : {true, false})
+        for (int seed = 0; seed < 4; ++seed) {
+          this->begin(seedOf(seed));
+          const CUdeviceptr a = allocate(256), b = allocate(256);
+          fill(a, 0, 256, one);
+          // What is in order before may be in other parts.
+          if (hasOther)
+            fill(a + 80, 0, 100, one);
+          driver.cuCtxSynchronize();
+          if (isRead)
+            driver.cuMemcpyDtoDAsync(b, a + 64, 64, one);
+          else
+            fill(a + 64, 1, 64, one);
+          fill(a + begin, 2, size, two);
+          driver.cuCtxSynchronize();
+          EXPECT_EQ(!faults.empty(), begin < 128 && begin + size > 64)
+              << begin << " to " << begin + size << ", seed " << seed;
+          // In order again.
+          faults.clear();
+          fill(a, 3, 256, two);
+          EXPECT_EQ(read(a, 64, two), std::vector<uint32_t>(64, 0x03030303));
+          driver.cuMemFree(a);
+          driver.cuMemFree(b);
+          EXPECT_TRUE(faults.empty()) << allFaults();
+        }
+}
+
+/// The last of a stream's reads counts, and one that is open when memory goes.
+TEST_F(StandIn, ReportsTheLastRead) {
+  for (int seed = 0; seed < 4; ++seed) {
     begin(seedOf(seed));
-    const CUdeviceptr a = allocate(4096), b = allocate(4096);
-    driver.cuMemsetD32Async(a, 0, 1024, one);
-    driver.cuStreamSynchronize(one);
-    driver.cuMemcpyDtoDAsync(b, a, 4096, one);
-    driver.cuMemsetD32Async(a, 9, 1024, two);
-    const std::vector<uint32_t> values = read(b, 1024, one);
-    mixed += values.front() != values.back();
+    const CUdeviceptr a = allocate(64), b = allocate(64);
+    fill(a, 0, 64, one);
+    driver.cuMemcpyDtoDAsync(b, a, 64, one);
+    driver.cuEventRecord(first, one);
+    driver.cuMemcpyDtoDAsync(b, a, 64, one);
+    driver.cuStreamWaitEvent(two, first, 0);
+    fill(a, 1, 64, two);
     driver.cuCtxSynchronize();
-    EXPECT_FALSE(faults.empty());
+    expectFault("nothing orders it with a ");
   }
-  EXPECT_GT(mixed, 0);
+  begin("seed 1\n");
+  const CUdeviceptr a = allocate(64), b = allocate(64);
+  fill(a, 0, 64, one);
+  driver.cuCtxSynchronize();
+  driver.cuMemcpyDtoDAsync(b, a, 64, one);
+  driver.cuMemFree(a);
+  expectFault("the host frees byte 0 of 64 bytes of device memory, and a read");
 }
 
 TEST_F(StandIn, OrdersNothingByRunningIt) {
@@ -77,7 +264,8 @@ TEST_F(StandIn, OrdersNothingByRunningIt) {
   begin("seed 0\n");
   const CUdeviceptr a = allocate(64);
   driver.cuMemsetD32Async(a, 1, 16, one);
-  while (driver.cuStreamQuery(one) == CUDA_ERROR_NOT_READY) {
+  driver.cuEventRecord(first, one);
+  while (driver.cuEventQuery(first) == CUDA_ERROR_NOT_READY) {
   }
   driver.cuMemsetD32Async(a, 2, 16, two);
   EXPECT_EQ(read(a, 16, two).front(), 2u);
@@ -112,7 +300,7 @@ TEST_F(StandIn, EndsAHostThatTouchesWhatIsNotItsOwn) {
   EXPECT_DEATH(host[5] = 6, "the host writes byte 20 of 4096 bytes of pinned "
                             "memory, which cuMemcpyHtoDAsync in stream 0");
   host[1000] = 3; // and write what is not copied
-  driver.cuEventSynchronize(first);
+  driver.cuStreamSynchronize(one);
   host[5] = 6;
   driver.cuMemcpyDtoHAsync(host, a, 2048, one);
   EXPECT_DEATH(host[6] = host[5] + 1, "the host reads byte 20");
@@ -121,11 +309,11 @@ TEST_F(StandIn, EndsAHostThatTouchesWhatIsNotItsOwn) {
 }
 
 TEST_F(StandIn, FailsTheCallThatItIsToldTo) {
-  begin("fail cuMemAlloc_v2 2 2\nfault cuMemsetD8Async 1 700\n");
+  begin("fail cuMemAlloc_v2 2 2\nfault cuMemsetD32Async 1 700\n");
   const CUdeviceptr a = allocate(64);
   CUdeviceptr b = 0;
   EXPECT_EQ(driver.cuMemAlloc(&b, 64), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(driver.cuMemsetD8Async(a, 0, 64, one), CUDA_SUCCESS);
+  EXPECT_EQ(driver.cuMemsetD32Async(a, 0, 16, one), CUDA_SUCCESS);
   EXPECT_EQ(driver.cuStreamSynchronize(one), CUDA_ERROR_ILLEGAL_ADDRESS);
   // Every call says so from then on.
   EXPECT_EQ(driver.cuMemAlloc(&b, 64), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -166,49 +354,6 @@ TEST_F(StandIn, CountsWhatIsLeft) {
   EXPECT_STREQ(control->leaks(), "");
 }
 
-TEST_F(StandIn, EndsByNameWhatItDoesNotDo) {
-  control->takeFaults(nullptr);
-  void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  auto *unknown =
-      reinterpret_cast<void (*)()>(dlsym(handle, "cuMemAllocManaged"));
-  ASSERT_TRUE(unknown);
-  EXPECT_DEATH(unknown(), "not modelled: cuMemAllocManaged");
-  EXPECT_DEATH(driver.cuStreamSynchronize(nullptr), "the legacy stream");
-}
-
-TEST_F(StandIn, HoldsKernelsAgainstOtherOperations) {
-  for (int seed = 0; seed < kSeeds; ++seed)
-    for (const bool hasWait : {true, false}) {
-      begin(seedOf(seed));
-      CUdeviceptr a = allocate(256), b = allocate(256);
-      CUmodule module = nullptr;
-      CUfunction add = nullptr;
-      ASSERT_EQ(driver.cuModuleLoadDataEx(&module, kAdd, 0, nullptr, nullptr),
-                CUDA_SUCCESS);
-      ASSERT_EQ(driver.cuModuleGetFunction(&add, module, "add"), CUDA_SUCCESS);
-      uint32_t number = 64, addend = 5;
-      void *parameters[] = {&b, &a, &number, &addend};
-      driver.cuMemsetD32Async(a, 1, 64, one);
-      driver.cuEventRecord(first, one);
-      if (hasWait)
-        driver.cuStreamWaitEvent(two, first, 0);
-      ASSERT_EQ(driver.cuLaunchKernel(add, 2, 1, 1, 32, 1, 1, 0, two,
-                                      parameters, nullptr),
-                CUDA_SUCCESS);
-      const std::vector<uint32_t> values = read(b, 64, two);
-      driver.cuCtxSynchronize();
-      if (hasWait) {
-        EXPECT_EQ(values, std::vector<uint32_t>(64, 6));
-        EXPECT_TRUE(faults.empty()) << allFaults();
-      } else { // a fill of 256 bytes has four pieces
-        ASSERT_FALSE(faults.empty());
-        EXPECT_NE(faults[0].find("nothing orders it with a "),
-                  std::string::npos)
-            << faults[0];
-      }
-    }
-}
-
 TEST_F(StandIn, ReportsKernelsOutsideOfTheirMemory) {
   CUdeviceptr a = allocate(256), b = allocate(128);
   CUmodule module = nullptr;
@@ -222,10 +367,6 @@ TEST_F(StandIn, ReportsKernelsOutsideOfTheirMemory) {
   EXPECT_EQ(driver.cuStreamSynchronize(one), CUDA_ERROR_LAUNCH_FAILED);
   expectFault("the kernel 'add' in stream 0");
 }
-
-//===----------------------------------------------------------------------===//
-// Graphs
-//===----------------------------------------------------------------------===//
 
 TEST_F(StandIn, ReplaysAGraphUnderAnySeed) {
   for (int seed = 0; seed < kSeeds; ++seed) {
@@ -280,4 +421,16 @@ TEST_F(StandIn, ReportsNodesWithoutAnOrderUnderAnySeed) {
     driver.cuStreamSynchronize(one);
     expectFault("replayed");
   }
+}
+
+TEST_F(StandIn, ObeysSettingsInFullOrNotAtAll) {
+  const auto expectEnd = [&](const char *settings, const std::string &line) {
+    EXPECT_EXIT(control->reset(settings), testing::ExitedWithCode(2),
+                "^libcuda stand-in: settings of a test:" + line + "\n$");
+  };
+  expectEnd("speed 2\n", "1: expects one of seed, devices, .*, got 'speed 2'");
+  expectEnd("seed 1\n\nmemory 1.5\n",
+            "3: expects 'memory N', N from 0 to [0-9]*, got 'memory 1.5'");
+  expectEnd("fail cuMemAlloc 1 2\n",
+            "1: expects a call that the stand-ins have, .*got 'cuMemAlloc'");
 }

@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiled against NCCL's header, so that each call has the library's type.
-// What the engine does not use is generated from the library's list of exports,
-// and ends the process by name.
+// Only calls that the engine makes are here.
 //
 //===----------------------------------------------------------------------===//
 #include "Objects.h"
@@ -153,15 +152,6 @@ ncclResult_t ncclAllGather(const void *from, void *to, size_t count,
   return add(begin, comm, stream,
              {Task::allGather, __func__, addressOf(from), addressOf(to), count,
               type, ncclSum, 0});
-}
-
-ncclResult_t ncclBroadcast(const void *from, void *to, size_t count,
-                           ncclDataType_t type, int root, ncclComm_t comm,
-                           cudaStream_t stream) {
-  PP_BEGIN(refuse)
-  return add(begin, comm, stream,
-             {Task::broadcast, __func__, addressOf(from), addressOf(to), count,
-              type, ncclSum, root});
 }
 
 ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type,

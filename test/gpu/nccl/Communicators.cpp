@@ -11,6 +11,7 @@
 #include "Processes.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <set>
 #include <utility>
@@ -127,32 +128,18 @@ static ncclResult_t whenJoined(Clique &clique) {
              : ncclInvalidUsage;
 }
 
-/// Fields that change nothing here may be set.
+/// Of its fields the engine sets two.
 static ncclResult_t check(const ncclConfig_t *config) {
-  const ncclConfig_t none = NCCL_CONFIG_INITIALIZER;
-  if (config->magic != none.magic || config->size > sizeof(*config))
-    return ncclInvalidArgument;
+  ncclConfig_t known = NCCL_CONFIG_INITIALIZER;
   if (config->blocking != 0)
     notModelled("a communicator that blocks");
-  if (config->netName || config->trafficClass != none.trafficClass ||
-      config->collnetEnable != none.collnetEnable ||
-      config->CTAPolicy != none.CTAPolicy ||
-      config->shrinkShare != none.shrinkShare ||
-      config->nvlsCTAs != none.nvlsCTAs ||
-      config->nChannelsPerNetPeer != none.nChannelsPerNetPeer ||
-      config->nvlinkCentricSched != none.nvlinkCentricSched ||
-      config->cgaClusterSize != none.cgaClusterSize)
-    notModelled("a field of ncclConfig_t beside blocking, splitShare, minCTAs, "
-                "maxCTAs and commName");
-  if ((config->minCTAs != none.minCTAs && config->minCTAs <= 0) ||
-      (config->maxCTAs != none.maxCTAs && config->maxCTAs <= 0) ||
-      (config->minCTAs != none.minCTAs && config->maxCTAs != none.maxCTAs &&
-       config->minCTAs > config->maxCTAs))
-    return ncclInvalidArgument;
-  if (config->splitShare != none.splitShare && config->splitShare != 0 &&
-      config->splitShare != 1)
-    return ncclInvalidArgument;
-  return ncclSuccess;
+  known.blocking = 0;
+  known.maxCTAs = config->maxCTAs;
+  if (std::memcmp(config, &known, sizeof(known)) != 0)
+    notModelled("a field of ncclConfig_t beside blocking and maxCTAs");
+  return config->maxCTAs <= 0 && config->maxCTAs != NCCL_CONFIG_UNDEF_INT
+             ? ncclInvalidArgument
+             : ncclSuccess;
 }
 
 //===----------------------------------------------------------------------===//

@@ -21,12 +21,9 @@ std::string nccl::describe(const Task &task) {
   std::string text = std::string(task.call) + " of " +
                      std::to_string(task.count) + ' ' + nameOf(task.type);
   if (task.kind == Task::allReduce || task.kind == Task::reduceScatter)
-    text += task.reduction == ncclSum    ? " (sum)"
-            : task.reduction == ncclProd ? " (prod)"
-            : task.reduction == ncclMax  ? " (max)"
-                                         : " (min)";
-  if (task.kind == Task::broadcast)
-    text += " from rank " + std::to_string(task.peer);
+    text += task.reduction == ncclSum   ? " (sum)"
+            : task.reduction == ncclMax ? " (max)"
+                                        : " (min)";
   if (task.recording)
     text += ", recorded as number " + std::to_string(task.recording);
   return text;
@@ -53,8 +50,6 @@ bool Meeting::move(const std::vector<Access *> &memory) const {
   std::vector<const std::byte *> places;
   const bool scatters = first.kind == Task::reduceScatter;
   for (size_t member = 0; member < tasks.size(); ++member) {
-    if (first.kind == Task::broadcast && int(member) != first.peer)
-      continue;
     if (tasks[member].kind == Task::receive)
       continue;
     if (!read(member, bytes * (scatters ? tasks.size() : 1), inputs[member]))
@@ -75,8 +70,6 @@ bool Meeting::move(const std::vector<Access *> &memory) const {
     if (first.kind == Task::allGather) {
       for (size_t other = 0; other < tasks.size(); ++other)
         isWritten &= write(member, to + other * bytes, inputs[other]);
-    } else if (first.kind == Task::broadcast) {
-      isWritten = write(member, to, inputs[size_t(first.peer)]);
     } else {
       if (scatters) {
         places.clear();
@@ -224,12 +217,11 @@ ncclResult_t nccl::check(const Comm &comm, const Task &task) {
   if (size == 0)
     notModelled(std::string(task.call) + " of type " +
                 std::to_string(int(task.type)));
-  if (task.reduction == ncclAvg)
-    notModelled(std::string(task.call) + " that averages");
+  if (task.reduction == ncclAvg || task.reduction == ncclProd)
+    notModelled(std::string(task.call) + " that averages or multiplies");
   if (task.peer < 0 || uint64_t(task.peer) >= members)
     return ncclInvalidArgument;
-  const bool reads = task.kind != Task::receive &&
-                     (task.kind != Task::broadcast || task.peer == comm.rank);
+  const bool reads = task.kind != Task::receive;
   const bool writes = task.kind != Task::send;
   if (task.count > 0 && ((reads && !task.from) || (writes && !task.to)))
     return ncclInvalidArgument;

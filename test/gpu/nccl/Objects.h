@@ -24,14 +24,14 @@ namespace standin::nccl {
 
 /// What one rank asks for in one call.
 struct Task {
-  enum Kind { allReduce, allGather, reduceScatter, broadcast, send, receive };
+  enum Kind { allReduce, allGather, reduceScatter, send, receive };
   Kind kind = allReduce;
   const char *call = "";
   uint64_t from = 0, to = 0; ///< addresses
   uint64_t count = 0;        ///< as the call counts
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t reduction = ncclSum;
-  int peer = 0; ///< of messages; the root
+  int peer = 0; ///< of messages
   /// Which one of the calls that were recorded, counted as those are that meet;
   /// 0: it is none.
   uint64_t recording = 0;

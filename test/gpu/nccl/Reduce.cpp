@@ -6,7 +6,7 @@
 // elements after each addition. Here each run of elements has an order of its
 // own, drawn from the setting, the count and the place of the run, so that it
 // is the same each time. max and min are those of C, which drop what is no
-// number.
+// number. Types and reductions are those that the engine asks for.
 //
 //===----------------------------------------------------------------------===//
 #include "Objects.h"
@@ -23,18 +23,14 @@ using namespace standin::nccl;
 
 uint64_t nccl::sizeOf(ncclDataType_t type) {
   switch (type) {
-  case ncclInt8:
   case ncclUint8:
     return 1;
-  case ncclFloat16:
   case ncclBfloat16:
     return 2;
   case ncclInt32:
-  case ncclUint32:
   case ncclFloat32:
     return 4;
   case ncclInt64:
-  case ncclUint64:
   case ncclFloat64:
     return 8;
   default:
@@ -44,24 +40,16 @@ uint64_t nccl::sizeOf(ncclDataType_t type) {
 
 const char *nccl::nameOf(ncclDataType_t type) {
   switch (type) {
-  case ncclInt8:
-    return "i8";
   case ncclUint8:
     return "u8";
-  case ncclFloat16:
-    return "f16";
   case ncclBfloat16:
     return "bf16";
   case ncclInt32:
     return "i32";
-  case ncclUint32:
-    return "u32";
   case ncclFloat32:
     return "f32";
   case ncclInt64:
     return "i64";
-  case ncclUint64:
-    return "u64";
   case ncclFloat64:
     return "f64";
   default:
@@ -75,11 +63,6 @@ template <typename T> struct Plain {
   static T load(T value) { return value; }
   static T store(T value) { return value; }
 };
-struct Half {
-  using Stored = __half;
-  static float load(Stored value) { return __half2float(value); }
-  static Stored store(float value) { return __float2half_rn(value); }
-};
 struct BrainFloat {
   using Stored = __nv_bfloat16;
   static float load(Stored value) { return __bfloat162float(value); }
@@ -90,8 +73,6 @@ template <typename T> T combine(ncclRedOp_t reduction, T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using Unsigned = std::make_unsigned_t<T>; // which wraps around
     switch (reduction) {
-    case ncclProd:
-      return T(uint64_t(Unsigned(a)) * uint64_t(Unsigned(b)));
     case ncclMax:
       return std::max(a, b);
     case ncclMin:
@@ -101,8 +82,6 @@ template <typename T> T combine(ncclRedOp_t reduction, T a, T b) {
     }
   } else {
     switch (reduction) {
-    case ncclProd:
-      return a * b;
     case ncclMax:
       return std::fmax(a, b);
     case ncclMin:
@@ -153,20 +132,12 @@ void nccl::reduce(ncclDataType_t type, ncclRedOp_t reduction,
                   const std::vector<const std::byte *> &from, std::byte *to,
                   uint64_t count, uint64_t errors) {
   switch (type) {
-  case ncclInt8:
-    return reduceAs<Plain<int8_t>>(reduction, from, to, count, errors);
   case ncclUint8:
     return reduceAs<Plain<uint8_t>>(reduction, from, to, count, errors);
   case ncclInt32:
     return reduceAs<Plain<int32_t>>(reduction, from, to, count, errors);
-  case ncclUint32:
-    return reduceAs<Plain<uint32_t>>(reduction, from, to, count, errors);
   case ncclInt64:
     return reduceAs<Plain<int64_t>>(reduction, from, to, count, errors);
-  case ncclUint64:
-    return reduceAs<Plain<uint64_t>>(reduction, from, to, count, errors);
-  case ncclFloat16:
-    return reduceAs<Half>(reduction, from, to, count, errors);
   case ncclBfloat16:
     return reduceAs<BrainFloat>(reduction, from, to, count, errors);
   case ncclFloat32:

@@ -9,9 +9,6 @@
 //===----------------------------------------------------------------------===//
 #include "nccl/Ranks.h"
 
-#include <cstring>
-#include <map>
-#include <set>
 #include <thread>
 
 using namespace pprt::cuda;
@@ -264,92 +261,9 @@ TEST_F(NcclStandIn, TellsOfMembersThatAskForOtherThings) {
       ncclInvalidArgument);
 }
 
-TEST_F(NcclStandIn, RefusesTwoRanksOfADevice) {
-  begin(2, "");
-  ranks[1].context = ranks[0].context;
-  ncclUniqueId id;
-  nccl.ncclGetUniqueId(&id);
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  for (int rank : {0, 1}) {
-    driver.cuCtxSetCurrent(ranks[rank].context);
-    EXPECT_EQ(
-        nccl.ncclCommInitRankConfig(&ranks[rank].comm, 2, id, rank, &config),
-        ncclInProgress);
-  }
-  for (const Rank &rank : ranks)
-    EXPECT_EQ(settle(rank.comm), ncclInvalidUsage);
-}
-
-TEST_F(NcclStandIn, SaysThatAnIdIsOfAnotherProcess) {
-  const std::string among = "processes " + testing::TempDir() + "\n";
-  // Of a process with the setting, used in one without, and the other way.
-  for (const auto &[makes, uses] :
-       {std::pair<std::string, std::string>(among, ""), {"", among}}) {
-    begin(1, makes);
-    ncclUniqueId id;
-    nccl.ncclGetUniqueId(&id);
-    begin(1, uses);
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    ncclComm_t comm = nullptr;
-    EXPECT_STREQ(nccl.ncclGetLastError(nullptr), "");
-    EXPECT_EQ(nccl.ncclCommInitRankConfig(&comm, 2, id, 1, &config),
-              ncclInvalidArgument);
-    EXPECT_NE(std::string(nccl.ncclGetLastError(nullptr))
-                  .find("expect a line 'processes FOLDER' in each process"),
-              std::string::npos);
-  }
-}
-
-TEST_F(NcclStandIn, DrawsIdsThatNoOtherRunHas) {
-  std::set<std::string> ids;
-  for (int run = 0; run < 8; ++run) {
-    begin(1, "processes " + testing::TempDir() + "\n");
-    ncclUniqueId id;
-    nccl.ncclGetUniqueId(&id);
-    ids.insert(std::string(id.internal, sizeof(id.internal)));
-  }
-  EXPECT_EQ(ids.size(), 8u);
-}
-
 //===----------------------------------------------------------------------===//
-// Splits, errors, aborts, orders of additions
+// Failures and aborts
 //===----------------------------------------------------------------------===//
-
-TEST_F(NcclStandIn, SplitsByColorAndKey) {
-  for (int seed = 0; seed < kSeeds; ++seed) {
-    begin(4, seedOf(seed));
-    join();
-    // Ranks 3 and 1, in this order; rank 0 has none; rank 2 is alone.
-    const std::vector<ncclComm_t> parts =
-        split({NCCL_SPLIT_NOCOLOR, 7, 2, 7}, {0, 9, 0, 8});
-    EXPECT_EQ(parts[0], nullptr);
-    for (int rank : {1, 3}) {
-      write(ranks[rank], 0, {float(rank)});
-      nccl.ncclAllGather(at(ranks[rank], 0), at(ranks[rank], 64), 1,
-                         ncclFloat32, parts[rank], ranks[rank].one);
-      EXPECT_EQ(settle(parts[rank]), ncclSuccess);
-    }
-    for (int rank : {1, 3})
-      EXPECT_EQ(read(ranks[rank], 64, 2), (std::vector<float>{3, 1}));
-    EXPECT_EQ(allFaults(), "") << "seed " << seed;
-  }
-}
-
-TEST_F(NcclStandIn, RefusesWhatIsAskedForInBetween) {
-  begin(2, "seed 0\n");
-  join();
-  write(ranks[0], 0, {1, 2, 3, 4});
-  EXPECT_EQ(nccl.ncclAllReduce(at(ranks[0], 0), at(ranks[0], 1024), 4,
-                               ncclFloat32, ncclSum, ranks[0].comm,
-                               ranks[0].one),
-            ncclInProgress);
-  EXPECT_EQ(nccl.ncclAllReduce(at(ranks[0], 0), at(ranks[0], 1024), 4,
-                               ncclFloat32, ncclSum, ranks[0].comm,
-                               ranks[0].one),
-            ncclInvalidArgument);
-}
 
 TEST_F(NcclStandIn, FailsBetweenRanksUntilItIsAborted) {
   for (int seed = 0; seed < kSeeds; ++seed) {
@@ -389,100 +303,7 @@ TEST_F(NcclStandIn, TellsOfAbortsThatWaitForOthers) {
                      its.one);
   settle(child);
   for (int i = 0; i < 1000; ++i)
-    (void)driver.cuStreamQuery(its.one);
+    (void)standin::queryStream(its.one);
   nccl.ncclCommAbort(its.comm);
   expectFault("is at work: abort them in one group");
-}
-
-TEST_F(NcclStandIn, FailsTheCallThatItIsToldTo) {
-  begin(2, "fail ncclGetUniqueId 2 2\nfail ncclAllReduce 1 3\n");
-  join();
-  ncclUniqueId id;
-  EXPECT_EQ(nccl.ncclGetUniqueId(&id), ncclSystemError);
-  const Rank &its = ranks[0];
-  nccl.ncclGroupStart();
-  EXPECT_EQ(nccl.ncclAllReduce(at(its, 0), at(its, 0), 4, ncclFloat32, ncclSum,
-                               its.comm, its.one),
-            ncclInternalError);
-  EXPECT_EQ(nccl.ncclGroupEnd(), ncclInternalError);
-  EXPECT_STREQ(control->leaks(),
-               "2 device memory, 4 stream, 2 context, 2 communicator of NCCL");
-}
-
-TEST_F(NcclStandIn, AddsInAnOrderOfItsOwn) {
-  const auto sums = [&](const char *settings) {
-    begin(4, settings);
-    join();
-    for (size_t rank = 0; rank < 4; ++rank) {
-      std::vector<float> values(128);
-      for (size_t i = 0; i < values.size(); ++i)
-        values[i] = float(1 + (i * 7919 + rank * 104729) % 1009) *
-                    (rank % 2 ? 1e-4f : 1);
-      write(ranks[rank], 0, values);
-    }
-    for (const Rank &rank : ranks)
-      allReduce(rank, rank.one, 128);
-    const std::vector<float> result = read(ranks[0], 1024, 128);
-    EXPECT_EQ(read(ranks[3], 1024, 128), result);
-    return result;
-  };
-  const std::vector<float> first = sums("errors 1\n");
-  EXPECT_EQ(sums("errors 1\nseed 5\n"), first);
-  EXPECT_NE(sums("errors 2\n"), first);
-  EXPECT_NE(sums(""), first);
-}
-
-TEST_F(NcclStandIn, ReducesEveryType) {
-  const auto encode = [](ncclDataType_t type, int value) {
-    const auto single = float(value);
-    const auto twice = double(value);
-    uint64_t bits = uint64_t(value);
-    if (type == ncclFloat16)
-      bits = __half_as_ushort(__float2half_rn(single));
-    else if (type == ncclBfloat16)
-      bits = __bfloat16_as_ushort(__float2bfloat16_rn(single));
-    else if (type == ncclFloat32)
-      std::memcpy(&bits, &single, sizeof(single));
-    else if (type == ncclFloat64)
-      std::memcpy(&bits, &twice, sizeof(twice));
-    return bits;
-  };
-  begin(2, "");
-  join();
-  for (int number = ncclInt8; number <= ncclBfloat16; ++number) {
-    const auto type = ncclDataType_t(number);
-    for (const auto &[op, expected] : std::map<ncclRedOp_t, int>{
-             {ncclSum, 8}, {ncclProd, 15}, {ncclMax, 5}, {ncclMin, 3}}) {
-      for (int rank : {0, 1}) {
-        const Rank &its = ranks[rank];
-        const uint64_t bits = encode(type, rank ? 5 : 3);
-        driver.cuMemcpyHtoDAsync(its.memory, &bits, 8, its.one);
-        nccl.ncclAllReduce(at(its, 0), at(its, 0), 1, type, op, its.comm,
-                           its.one);
-        settle(its.comm);
-      }
-      uint64_t got = 0;
-      driver.cuMemcpyDtoHAsync(&got, ranks[1].memory, 8, ranks[1].one);
-      EXPECT_EQ(got, encode(type, expected)) << number << ' ' << op;
-    }
-  }
-  EXPECT_EQ(allFaults(), "");
-}
-
-TEST_F(NcclStandIn, EndsTheProcessForWhatItDoesNotModel) {
-  begin(2, "");
-  void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
-  auto *gather = reinterpret_cast<void (*)()>(dlsym(library, "ncclAlltoAll"));
-  ASSERT_TRUE(gather);
-  EXPECT_DEATH(gather(), "libnccl stand-in: not modelled: ncclAlltoAll");
-  ncclUniqueId id;
-  nccl.ncclGetUniqueId(&id);
-  ncclComm_t comm = nullptr;
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  EXPECT_DEATH(nccl.ncclCommInitRankConfig(&comm, 2, id, 0, &config),
-               "not modelled: a communicator that blocks");
-  config.blocking = 0;
-  config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
-  EXPECT_DEATH(nccl.ncclCommInitRankConfig(&comm, 2, id, 0, &config),
-               "not modelled: a field of ncclConfig_t");
 }

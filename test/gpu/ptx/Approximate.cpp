@@ -26,35 +26,31 @@ static bool isPowerOf2(double value) {
   return std::fabs(std::frexp(value, &exponent)) == 0.5;
 }
 
-/// So many units in the last place of an f32, of which half a one is the last
-/// rounding's.
-static double unitsOf(double exact, int count) {
+/// Half a unit in the last place of an f32: the other half of the one that is
+/// documented is the last rounding's.
+static double halfUnitOf(double exact) {
   return std::isfinite(exact) && exact != 0
-             ? (count - 0.5) * std::ldexp(1.0, std::ilogb(exact) - 23)
+             ? 0.5 * std::ldexp(1.0, std::ilogb(exact) - 23)
              : 0;
 }
 
-uint64_t ptx::approximate(const Instruction &i, uint64_t a, uint64_t b,
+uint64_t ptx::approximate(const Instruction &i, uint64_t a,
                           const Approximation &approximation) {
   auto flush = [&](float value) {
     return i.flush && std::fpclassify(value) == FP_SUBNORMAL
                ? std::copysign(0.0f, value)
                : value;
   };
-  const double draw = drawOf(a ^ (b << 1), approximation.seed);
-  if (i.type == Type::F64) { // rcp, rsqrt
-    const double x = toDouble(a);
-    const double exact = i.op == Op::Rcp ? 1 / x : 1 / std::sqrt(x);
-    if (!i.flush) // within a unit in the last place; the root was one already
-      return fromDouble(exact);
-    // Only the upper half of the bits.
+  const double draw = drawOf(a, approximation.seed);
+  if (i.type == Type::F64) { // rcp: only the upper half of the bits
+    const double exact = 1 / toDouble(a);
     const uint64_t bits =
         fromDouble(std::isfinite(exact) && exact != 0
                        ? exact * (1 + draw * std::ldexp(1.0, -21))
                        : exact);
     return bits & ~uint64_t(0xFFFFFFFF);
   }
-  const double x = flush(toFloat(a)), y = flush(toFloat(b));
+  const double x = flush(toFloat(a));
   double exact = 0, relative = 0, absolute = 0;
   switch (i.op) {
   case Op::Ex2:
@@ -62,38 +58,13 @@ uint64_t ptx::approximate(const Instruction &i, uint64_t a, uint64_t b,
     exact = std::exp2(x);
     relative = x == std::floor(x) ? 0 : std::ldexp(1.0, -22);
     break;
-  case Op::Lg2:
-    exact = std::log2(x);
-    // Near 1 the absolute error is what is promised.
-    (x > 0.5 && x < 2 ? absolute : relative) = std::ldexp(1.0, -22);
-    break;
-  case Op::Sin:
-    exact = std::sin(x);
-    absolute = std::pow(2.0, -20.5);
-    break;
-  case Op::Cos:
-    exact = std::cos(x);
-    absolute = std::pow(2.0, -20.5);
-    break;
-  case Op::Tanh:
-    exact = std::tanh(x);
-    relative = std::ldexp(1.0, -11);
-    break;
   case Op::Rcp:
     exact = 1 / x;
-    absolute = isPowerOf2(x) ? 0 : unitsOf(exact, 1);
-    break;
-  case Op::Rsqrt:
-    exact = 1 / std::sqrt(x);
-    relative = std::pow(2.0, -22.9);
+    absolute = isPowerOf2(x) ? 0 : halfUnitOf(exact);
     break;
   case Op::Sqrt:
     exact = std::sqrt(x);
     relative = std::ldexp(1.0, -23);
-    break;
-  case Op::Div:
-    exact = x / y;
-    absolute = unitsOf(exact, 2);
     break;
   default:
     return 0;

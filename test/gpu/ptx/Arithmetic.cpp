@@ -74,11 +74,6 @@ template <typename T> T most(T a, T b, bool propagates) {
 
 template <typename T>
 bool computeFloat(const Instruction &i, T a, T b, T c, T &result) {
-  if (i.flush) {
-    a = flushed(a);
-    b = flushed(b);
-    c = flushed(c);
-  }
   volatile T x = a, y = b, z = c; // read in the mode of the moment
   switch (i.op) {
   case Op::Add:
@@ -121,34 +116,20 @@ bool computeFloat(const Instruction &i, T a, T b, T c, T &result) {
   default:
     return false;
   }
-  if (i.flush)
-    result = flushed(result);
-  if (i.relu && !std::isnan(result))
-    result = std::max(T(0), result);
-  if (i.saturate)
-    result = std::isnan(result) ? T(0) : std::min(T(1), std::max(T(0), result));
   return true;
 }
 
 /// Of 16 bits: in f64, rounded to odd, so that rounding that is rounding once.
 bool computeSmall(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
                   uint64_t &result) {
-  const double x = fromSmall(i.type, a), y = fromSmall(i.type, b),
-               z = fromSmall(i.type, c);
   Instruction exact = i;
-  exact.saturate = exact.relu = false; // of what is rounded
   exact.rounding = Rounding::Zero;
   double value;
   std::feclearexcept(FE_INEXACT);
-  if (!computeFloat<double>(exact, x, y, z, value))
+  if (!computeFloat<double>(exact, fromSmall(a), fromSmall(b), fromSmall(c),
+                            value))
     return false;
-  value = toOdd(value, std::fetestexcept(FE_INEXACT) != 0);
-  value = fromSmall(i.type, toSmall(i.type, value, i.rounding));
-  if (i.relu && !std::isnan(value))
-    value = std::max(0.0, value);
-  if (i.saturate)
-    value = std::isnan(value) ? 0 : std::min(1.0, std::max(0.0, value));
-  result = toSmall(i.type, value, Rounding::Nearest);
+  result = toSmall(toOdd(value, std::fetestexcept(FE_INEXACT) != 0));
   return true;
 }
 
@@ -158,16 +139,14 @@ unsigned __int128 wide(Type type, uint64_t value) {
              : (unsigned __int128)extend(type, value);
 }
 
-/// To 32 bits, the only ones that PTX has this for.
-uint64_t saturated(int64_t exact) {
-  return std::min<int64_t>(INT32_MAX, std::max<int64_t>(INT32_MIN, exact));
-}
-
 bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
                     Carry &carry, uint64_t &result) {
   const Type type = i.type;
   const unsigned bits = bytesOf(type) * 8;
   const bool isSignedType = isSigned(type);
+  const Type plain = bits == 32   ? Type::U32
+                     : bits == 16 ? Type::U16
+                                  : Type::U64;
   auto lessThan = [&](uint64_t x, uint64_t y) {
     return isSignedType ? int64_t(x) < int64_t(y) : x < y;
   };
@@ -177,32 +156,23 @@ bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
   switch (i.op) {
   case Op::Add:
   case Op::AddCarry: {
-    const uint64_t in = i.carryIn ? carry.flag : 0;
-    const unsigned __int128 sum =
-        (unsigned __int128)extend(bits == 32 ? Type::U32 : Type::U64, a) +
-        extend(bits == 32 ? Type::U32 : Type::U64, b) + in;
+    const unsigned __int128 sum = (unsigned __int128)extend(plain, a) +
+                                  extend(plain, b) +
+                                  (i.carryIn ? carry.flag : 0);
     result = uint64_t(sum);
     if (i.carryOut)
       carry.flag = uint64_t(sum >> bits) & 1;
-    if (i.saturate)
-      result = saturated(int64_t(a) + int64_t(b));
     return true;
   }
   case Op::Sub:
   case Op::SubCarry: {
-    // The flag is a carry's: 1 where nothing is borrowed. Additions that follow
-    // see that, and NVIDIA's division of 128 bits relies on it.
-    const uint64_t in = i.carryIn ? !carry.flag : 0;
-    const unsigned __int128 left =
-                                extend(bits == 32 ? Type::U32 : Type::U64, a),
-                            right = (unsigned __int128)extend(
-                                        bits == 32 ? Type::U32 : Type::U64, b) +
-                                    in;
-    result = uint64_t(left - right);
+    // The flag is a carry's: 1 where nothing is borrowed.
+    const unsigned __int128 from = extend(plain, a),
+                            less = (unsigned __int128)extend(plain, b) +
+                                   (i.carryIn ? !carry.flag : 0);
+    result = uint64_t(from - less);
     if (i.carryOut)
-      carry.flag = left >= right;
-    if (i.saturate)
-      result = saturated(int64_t(a) - int64_t(b));
+      carry.flag = from >= less;
     return true;
   }
   case Op::Mul:
@@ -215,12 +185,9 @@ bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
       result = uint64_t(product) + (i.op == Op::Mad ? c : 0);
       return true;
     }
-    const Type unsignedType = bits == 32   ? Type::U32
-                              : bits == 16 ? Type::U16
-                                           : Type::U64;
-    unsigned __int128 sum = extend(unsignedType, uint64_t(product));
+    unsigned __int128 sum = extend(plain, uint64_t(product));
     if (i.op != Op::Mul)
-      sum += extend(unsignedType, c);
+      sum += extend(plain, c);
     if (i.carryIn)
       sum += carry.flag;
     if (i.carryOut)
@@ -278,12 +245,9 @@ bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
       result = by >= bits ? 0 : a >> by;
     return true;
   }
-  case Op::Shf: {
+  case Op::Shf: { // to the left, of two words
     const uint64_t both = (uint64_t(uint32_t(b)) << 32) | uint32_t(a);
-    const uint32_t by =
-        i.wraps ? uint32_t(c) & 31 : std::min<uint32_t>(uint32_t(c), 32);
-    result =
-        i.shiftsRight ? uint32_t(both >> by) : uint32_t((both << by) >> 32);
+    result = uint32_t((both << (c & 31)) >> 32);
     return true;
   }
   case Op::Clz: {
@@ -296,25 +260,6 @@ bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
   case Op::Popc:
     result = __builtin_popcountll(a);
     return true;
-  case Op::Brev: {
-    result = 0;
-    for (unsigned bit = 0; bit < bits; ++bit)
-      result |= ((a >> bit) & 1) << (bits - 1 - bit);
-    return true;
-  }
-  case Op::Bfind: {
-    uint64_t value = isSignedType && int64_t(a) < 0 ? ~a : a;
-    if (bits == 32)
-      value = uint32_t(value);
-    int found = -1;
-    for (int bit = int(bits) - 1; bit >= 0 && found < 0; --bit)
-      if ((value >> bit) & 1)
-        found = bit;
-    if (found >= 0 && i.shiftsRight)
-      found = int(bits) - 1 - found;
-    result = uint32_t(found);
-    return true;
-  }
   case Op::Bfe: {
     const unsigned position = rawB & 255, length = c & 255;
     const unsigned last = std::min(position + length, bits) - 1;
@@ -327,24 +272,6 @@ bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
                              : sign;
       result |= uint64_t(value) << bit;
     }
-    return true;
-  }
-  case Op::Sad: {
-    const uint64_t distance = lessThan(a, b) ? b - a : a - b;
-    result = c + distance;
-    return true;
-  }
-  case Op::Dp2a:
-  case Op::Dp4a: { // parts of the first, each times a byte of the second
-    const unsigned parts = i.op == Op::Dp4a ? 4 : 2;
-    const unsigned first = i.op == Op::Dp2a && i.half == Half::High ? 2 : 0;
-    const Type byte = isSigned(i.from) ? Type::S8 : Type::U8;
-    const Type part = i.op == Op::Dp4a ? (isSignedType ? Type::S8 : Type::U8)
-                                       : (isSignedType ? Type::S16 : Type::U16);
-    result = c;
-    for (unsigned index = 0; index < parts; ++index)
-      result += extend(part, a >> (32 / parts * index)) *
-                extend(byte, b >> (8 * (first + index)));
     return true;
   }
   case Op::Prmt: {
@@ -369,8 +296,8 @@ bool computeInteger(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
 bool ptx::compute(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
                   Carry &carry, const Approximation &approximation,
                   uint64_t &result) {
-  if (i.approximate || i.full) {
-    result = approximate(i, a, b, approximation);
+  if (i.approximate) {
+    result = approximate(i, a, approximation);
     return true;
   }
   switch (i.type) {
@@ -388,29 +315,8 @@ bool ptx::compute(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
     result = fromDouble(value);
     return true;
   }
-  case Type::F32x2: {
-    float low, high;
-    if (!computeFloat(i, toFloat(a), toFloat(b), toFloat(c), low) ||
-        !computeFloat(i, toFloat(a >> 32), toFloat(b >> 32), toFloat(c >> 32),
-                      high))
-      return false;
-    result = fromFloat(low) | fromFloat(high) << 32;
-    return true;
-  }
-  case Type::F16:
   case Type::BF16:
     return computeSmall(i, a, b, c, result);
-  case Type::F16x2:
-  case Type::BF16x2: {
-    Instruction half = i;
-    half.type = i.type == Type::F16x2 ? Type::F16 : Type::BF16;
-    uint64_t low, high;
-    if (!computeSmall(half, a, b, c, low) ||
-        !computeSmall(half, a >> 16, b >> 16, c >> 16, high))
-      return false;
-    result = low | high << 16;
-    return true;
-  }
   default:
     return computeInteger(i, a, b, c, carry, result);
   }
@@ -451,15 +357,12 @@ bool ptx::compare(const Instruction &i, uint64_t a, uint64_t b) {
     }
     return false;
   };
-  if (i.type == Type::F32) {
-    const float x = i.flush ? flushed(toFloat(a)) : toFloat(a),
-                y = i.flush ? flushed(toFloat(b)) : toFloat(b);
-    return floats(x, y);
-  }
+  if (i.type == Type::F32)
+    return floats(toFloat(a), toFloat(b));
   if (i.type == Type::F64)
     return floats(toDouble(a), toDouble(b));
-  if (i.type == Type::F16 || i.type == Type::BF16)
-    return floats(fromSmall(i.type, a), fromSmall(i.type, b));
+  if (i.type == Type::BF16)
+    return floats(fromSmall(a), fromSmall(b));
   a = extend(i.type, a);
   b = extend(i.type, b);
   const bool isLess = isSigned(i.type) ? int64_t(a) < int64_t(b) : a < b;

@@ -19,7 +19,7 @@ struct Approximation {
   uint64_t seed;
 };
 
-/// Of one lane, in and out by carry().
+/// Of one lane, in and out by addc, subc and madc.
 struct Carry {
   uint64_t flag = 0;
 };
@@ -34,23 +34,16 @@ uint64_t convert(const Instruction &instruction, uint64_t value);
 /// To two numbers of 16 bits from two, the first of them on top.
 uint64_t convertPair(const Instruction &instruction, uint64_t high,
                      uint64_t low);
-uint64_t approximate(const Instruction &instruction, uint64_t a, uint64_t b,
+uint64_t approximate(const Instruction &instruction, uint64_t a,
                      const Approximation &approximation);
-
-/// Bit by byte: which of a result come from bytes that nobody wrote, of those
-/// of the operands, of which some are.
-uint8_t unknownBytes(const Instruction &instruction, const uint64_t *bits,
-                     const uint8_t *masks);
-/// Of a value of this type in a register.
-uint8_t extendUnknown(Type type, uint8_t mask);
 
 float toFloat(uint64_t bits);
 double toDouble(uint64_t bits);
 uint64_t fromFloat(float value);
 uint64_t fromDouble(double value);
-/// F16 or BF16.
-double fromSmall(Type type, uint64_t bits);
-uint16_t toSmall(Type type, double value, Rounding rounding);
+/// Of bf16; to the nearest one.
+double fromSmall(uint64_t bits);
+uint16_t toSmall(double value);
 /// The bits that count, sign-extended where the type is signed.
 uint64_t extend(Type type, uint64_t bits);
 

@@ -17,17 +17,14 @@ Block::Block(const Program &program, const Function &function,
              Counters &counters)
     : program(program), function(function), launch(launch), memory(memory),
       global(global), counters(counters), approximation{launch.errors},
-      threads(launch.block.x * launch.block.y * launch.block.z),
-      random(launch.seed * 2 + 1) {
+      threads(launch.block.x), random(launch.seed * 2 + 1) {
   registers.resize(size_t(function.registers) * threads);
   unknowns.resize(registers.size());
   places.resize(threads);
   states.resize(threads);
-  warpTimes.resize((threads + kWarp - 1) / kWarp);
-  warpHeard.resize(warpTimes.size() * kWarp * kWarp);
   carries.resize(threads);
   isActive.resize(threads);
-  shared.resize(function.sharedBytes + launch.dynamicSharedBytes);
+  shared.resize(function.sharedBytes);
   sharedWritten.resize(shared.size());
   local.resize(size_t(function.localBytes) * threads);
   localWritten.resize(local.size());
@@ -39,8 +36,6 @@ void Block::reset(uint32_t newNumber) {
   std::fill(unknowns.begin(), unknowns.end(), 0xFF);
   std::fill(places.begin(), places.end(), 0);
   std::fill(states.begin(), states.end(), State::Running);
-  std::fill(warpTimes.begin(), warpTimes.end(), 0);
-  std::fill(warpHeard.begin(), warpHeard.end(), 0);
   std::fill(sharedWritten.begin(), sharedWritten.end(), std::byte(0));
   std::fill(localWritten.begin(), localWritten.end(), std::byte(0));
   sharedShadow = std::make_unique<Shadow>();
@@ -84,30 +79,10 @@ bool Block::releaseBarrier() {
     if (states[lane] == State::Ended)
       return fail(*barrier,
                   "divergent barrier: this thread has ended before it", lane);
-  if (barrier && barrier->op == Op::BarRed && !reduceBlock(*barrier))
-    return false;
   for (State &state : states)
     if (state == State::Waiting)
       state = State::Running;
   ++blockEpoch;
-  return true;
-}
-
-/// All threads are there: how many have the predicate, whether all or some do.
-bool Block::reduceBlock(const Instruction &i) {
-  const Operand &predicate = i.operands.back();
-  Values value = valuesOf(predicate);
-  uint32_t count = 0;
-  for (uint32_t lane = 0; lane < threads; ++lane) {
-    if (value.unknown[lane * value.step])
-      return fail(i, "a value that was never written is counted", lane);
-    count += bool(value.bits[lane * value.step] & 1) != predicate.negated;
-  }
-  const uint32_t result = i.combine == Op::Popc  ? count
-                          : i.combine == Op::And ? count == threads
-                                                 : count > 0;
-  for (uint32_t lane = 0; lane < threads; ++lane)
-    set(i.results[0], lane, result, false);
   return true;
 }
 
@@ -155,8 +130,6 @@ bool Block::runGroup(uint32_t stop) {
       parts = next == kNowhere || active.size() != before;
       break;
     }
-    case Op::Brx:
-      return branchByNumber(i);
     case Op::Exit:
     case Op::Ret: {
       Values guard = valuesOf(i.guard);
@@ -175,7 +148,6 @@ bool Block::runGroup(uint32_t stop) {
       return true;
     }
     case Op::Bar:
-    case Op::BarRed:
       if (i.guard.kind != Operand::None)
         return fail(i, "a barrier that a predicate guards is not known here");
       for (uint32_t lane : active) {
@@ -202,12 +174,10 @@ bool Block::runGroup(uint32_t stop) {
 }
 
 bool Block::awaitsOthers(const Instruction &i) {
-  const size_t position = i.op == Op::Shfl      ? 3
-                          : i.op == Op::Vote    ? 1
-                          : i.op == Op::Match   ? 1
-                          : i.op == Op::Redux   ? 1
-                          : i.op == Op::BarWarp ? 0
-                                                : i.operands.size();
+  const size_t position = i.op == Op::Shfl ? 3
+                          : i.op == Op::Vote || i.op == Op::Redux
+                              ? 1
+                              : i.operands.size();
   if (position >= i.operands.size())
     return false;
   const Values mask = valuesOf(i.operands[position]);
@@ -253,25 +223,6 @@ bool Block::branch(const Instruction &i, uint32_t &next) {
   return true;
 }
 
-bool Block::branchByNumber(const Instruction &i) {
-  if (i.guard.kind != Operand::None)
-    return fail(i, "a branch by a number under a predicate is not known here");
-  Values which = valuesOf(i.operands[0]);
-  for (uint32_t lane : active) {
-    const uint32_t number = uint32_t(which.bits[lane * which.step]);
-    if (which.unknown[lane * which.step])
-      return fail(i, "a value that was never written decides where to go",
-                  lane);
-    if (number >= i.targets.size())
-      return fail(i,
-                  "expects one of " + std::to_string(i.targets.size()) +
-                      " labels, got number " + std::to_string(number),
-                  lane);
-    places[lane] = i.targets[number];
-  }
-  return true;
-}
-
 bool Block::fail(const Instruction &i, const std::string &message,
                  uint32_t lane) {
   failure = function.name + ": line " + std::to_string(i.line) + ": " + message;
@@ -282,9 +233,7 @@ bool Block::fail(const Instruction &i, const std::string &message,
 }
 
 Moment Block::momentOf(uint32_t lane, bool isAtomic) const {
-  return {number,     lane,
-          blockEpoch, warpTimes[lane / kWarp],
-          isAtomic,   &warpHeard[size_t(lane) * kWarp]};
+  return {number, lane, blockEpoch, isAtomic};
 }
 
 uint32_t Block::activeMask(uint32_t lane) const {
@@ -297,49 +246,17 @@ uint32_t Block::activeMask(uint32_t lane) const {
 }
 
 uint64_t Block::special(uint32_t which, uint32_t lane) const {
-  const Dimensions &block = launch.block, &grid = launch.grid;
-  const uint32_t inWarp = lane % kWarp;
   switch (SpecialRegister(which)) {
   case SpecialRegister::TidX:
-    return lane % block.x;
-  case SpecialRegister::TidY:
-    return lane / block.x % block.y;
-  case SpecialRegister::TidZ:
-    return lane / block.x / block.y;
+    return lane;
   case SpecialRegister::NtidX:
-    return block.x;
-  case SpecialRegister::NtidY:
-    return block.y;
-  case SpecialRegister::NtidZ:
-    return block.z;
+    return threads;
   case SpecialRegister::CtaidX:
-    return number % grid.x;
-  case SpecialRegister::CtaidY:
-    return number / grid.x % grid.y;
-  case SpecialRegister::CtaidZ:
-    return number / grid.x / grid.y;
+    return number;
   case SpecialRegister::NctaidX:
-    return grid.x;
-  case SpecialRegister::NctaidY:
-    return grid.y;
-  case SpecialRegister::NctaidZ:
-    return grid.z;
+    return launch.grid.x;
   case SpecialRegister::LaneId:
-    return inWarp;
-  case SpecialRegister::WarpId:
-    return lane / kWarp;
-  case SpecialRegister::WarpSize:
-    return kWarp;
-  case SpecialRegister::LaneMaskLt:
-    return (uint64_t(1) << inWarp) - 1;
-  case SpecialRegister::LaneMaskLe:
-    return (uint64_t(2) << inWarp) - 1;
-  case SpecialRegister::LaneMaskGt:
-    return uint32_t(~((uint64_t(2) << inWarp) - 1));
-  case SpecialRegister::LaneMaskGe:
-    return uint32_t(~((uint64_t(1) << inWarp) - 1));
-  case SpecialRegister::LaneMaskEq:
-    return uint64_t(1) << inWarp;
+    return lane % kWarp;
   }
   return 0;
 }

@@ -20,7 +20,7 @@ public:
   Block(const Program &program, const Function &function, const Launch &launch,
         Memory &memory, Shadow &global, Counters &counters);
 
-  /// Block number `number`, row-major with x fastest. False: error().
+  /// Block number `number`. False: error().
   bool run(uint32_t number);
   const std::string &error() const { return failure; }
 
@@ -42,8 +42,6 @@ private:
   bool runGroup(uint32_t stop);
   bool execute(const Instruction &i);
   bool branch(const Instruction &i, uint32_t &next);
-  bool branchByNumber(const Instruction &i);
-  bool reduceBlock(const Instruction &i);
   bool load(const Instruction &i);
   bool store(const Instruction &i);
   bool atomic(const Instruction &i);
@@ -53,15 +51,11 @@ private:
   /// `wanted` then are.
   bool meets(const Instruction &i, uint32_t lane, const Values &mask,
              const char *what, uint32_t &wanted);
-  bool match(const Instruction &i);
   bool reduceWarp(const Instruction &i);
-  bool warpBarrier(const Instruction &i);
   bool move(const Instruction &i);
   bool select(const Instruction &i);
   bool setPredicate(const Instruction &i);
-  bool setNumber(const Instruction &i);
   bool scalar(const Instruction &i);
-  bool convertAddress(const Instruction &i);
 
   Values valuesOf(const Operand &operand);
   uint64_t special(uint32_t which, uint32_t lane) const;
@@ -116,9 +110,6 @@ private:
   size_t scratchSlot = 0;
   std::vector<uint32_t> places; ///< the next instruction of a lane
   std::vector<State> states;
-  /// Barriers of each warp, and of each lane which of them it has heard of by
-  /// every other one.
-  std::vector<uint32_t> warpTimes, warpHeard;
   std::vector<Carry> carries;
   std::vector<uint32_t> active;
   std::vector<uint8_t> isActive;

@@ -43,7 +43,6 @@ bool Block::scalar(const Instruction &i) {
     return load(i);
   case Op::St:
     return store(i);
-  case Op::Atom:
   case Op::Red:
     return atomic(i);
   case Op::Shfl:
@@ -51,69 +50,43 @@ bool Block::scalar(const Instruction &i) {
   case Op::Vote:
   case Op::Activemask:
     return vote(i);
-  case Op::Match:
-    return match(i);
   case Op::Redux:
     return reduceWarp(i);
-  case Op::BarWarp:
-    return warpBarrier(i);
   case Op::Mov:
     return move(i);
   case Op::Selp:
     return select(i);
   case Op::Setp:
     return setPredicate(i);
-  case Op::Set:
-    return setNumber(i);
-  case Op::Cvta:
-    return convertAddress(i);
-  case Op::Membar:
-    return true;
   case Op::Trap:
     return fail(i, "a trap", active.front());
   default:
     break;
   }
   const size_t count = i.operands.size();
-  if (count > 4 || i.results.size() != 1)
+  if (count > 3 || i.results.size() != 1)
     return fail(i, "operands that are not known here");
   static const Operand none;
-  Values x[4];
-  for (size_t index = 0; index < 4; ++index)
+  Values x[3];
+  for (size_t index = 0; index < 3; ++index)
     x[index] = valuesOf(index < count ? i.operands[index] : none);
   for (uint32_t lane : active) {
     auto bitsOf = [&](int index) {
       return x[index].bits[lane * x[index].step];
     };
-    uint8_t unknown = 0;
+    bool unknown = false;
     for (size_t index = 0; index < count; ++index)
-      unknown |= x[index].unknown[lane * x[index].step];
-    if (unknown != 0) {
-      uint64_t bits[4];
-      uint8_t masks[4];
-      for (size_t index = 0; index < 4; ++index) {
-        bits[index] = bitsOf(index);
-        masks[index] = x[index].unknown[lane * x[index].step];
-      }
-      unknown = unknownBytes(i, bits, masks);
-    }
+      unknown |= x[index].unknown[lane * x[index].step] != 0;
     uint64_t result = 0;
-    if (i.op == Op::Cvt) {
+    if (i.op == Op::Cvt)
       result = count == 2 ? convertPair(i, bitsOf(0), bitsOf(1))
                           : convert(i, bitsOf(0));
-    } else if (i.op == Op::Bfi) {
-      const uint32_t bits = bytesOf(i.type) * 8, position = bitsOf(2) & 255,
-                     length = bitsOf(3) & 255;
-      result = bitsOf(1);
-      for (uint32_t bit = 0; bit < length && position + bit < bits; ++bit) {
-        const uint64_t one = uint64_t(1) << (position + bit);
-        result = (bitsOf(0) >> bit) & 1 ? result | one : result & ~one;
-      }
-    } else if (!compute(i, bitsOf(0), bitsOf(1), bitsOf(2), carries[lane],
-                        approximation, result)) {
+    else if (i.op == Op::Cvta) // to the global space, whose addresses are all
+      result = bitsOf(0);
+    else if (!compute(i, bitsOf(0), bitsOf(1), bitsOf(2), carries[lane],
+                      approximation, result))
       return fail(i, "an instruction that is not known for this type", lane);
-    }
-    setBytes(i.results[0], lane, result, unknown);
+    set(i.results[0], lane, result, unknown);
   }
   return true;
 }
@@ -165,68 +138,10 @@ bool Block::select(const Instruction &i) {
 
 bool Block::setPredicate(const Instruction &i) {
   Values x = valuesOf(i.operands[0]), y = valuesOf(i.operands[1]);
-  const bool combines = i.operands.size() > 2;
-  Values z = valuesOf(i.operands[combines ? 2 : 0]);
-  for (uint32_t lane : active) {
-    bool result = compare(i, x.bits[lane * x.step], y.bits[lane * y.step]);
-    bool other = !result;
-    bool unknown = x.unknown[lane * x.step] || y.unknown[lane * y.step];
-    if (combines) {
-      const bool with =
-          bool(z.bits[lane * z.step] & 1) != i.operands[2].negated;
-      auto join = [&](bool value) {
-        return i.combine == Op::And  ? value && with
-               : i.combine == Op::Or ? value || with
-                                     : value != with;
-      };
-      result = join(result);
-      other = join(other);
-      unknown |= z.unknown[lane * z.step] != 0;
-    }
-    set(i.results[0], lane, result, unknown);
-    if (i.results.size() > 1)
-      set(i.results[1], lane, other, unknown);
-  }
-  return true;
-}
-
-/// As numbers: 1, or all bits of an integer. Of two at a time, one beside the
-/// other.
-bool Block::setNumber(const Instruction &i) {
-  Values x = valuesOf(i.operands[0]), y = valuesOf(i.operands[1]);
-  Instruction one = i;
-  const bool isPair = i.type == Type::F16x2 || i.type == Type::BF16x2;
-  one.type = i.type == Type::F16x2    ? Type::F16
-             : i.type == Type::BF16x2 ? Type::BF16
-                                      : i.type;
-  const uint64_t yes = i.from == Type::F32 ? fromFloat(1)
-                       : i.from == Type::F16 || i.from == Type::F16x2   ? 0x3C00
-                       : i.from == Type::BF16 || i.from == Type::BF16x2 ? 0x3F80
-                       : isPair ? 0xFFFF
-                                : ~uint32_t(0);
-  for (uint32_t lane : active) {
-    const uint64_t a = x.bits[lane * x.step], b = y.bits[lane * y.step];
-    uint64_t result = compare(one, a, b) ? yes : 0;
-    if (isPair && compare(one, a >> 16, b >> 16))
-      result |= yes << 16;
-    set(i.results[0], lane, result,
+  for (uint32_t lane : active)
+    set(i.results[0], lane,
+        compare(i, x.bits[lane * x.step], y.bits[lane * y.step]),
         x.unknown[lane * x.step] || y.unknown[lane * y.step]);
-  }
-  return true;
-}
-
-/// From a space's own addresses to those that name the space, or back.
-bool Block::convertAddress(const Instruction &i) {
-  Values x = valuesOf(i.operands[0]);
-  const uint64_t base = i.space == Space::Shared  ? kSharedBase
-                        : i.space == Space::Local ? kLocalBase
-                                                  : 0;
-  for (uint32_t lane : active) {
-    uint64_t address = x.bits[lane * x.step];
-    // `to`: the opcode has it, and an address of the space is beyond its base.
-    address = address >= base && base != 0 ? address - base : address + base;
-    set(i.results[0], lane, address, x.unknown[lane * x.step]);
-  }
   return true;
 }
 
@@ -237,20 +152,10 @@ bool Block::convertAddress(const Instruction &i) {
 Block::Bytes Block::find(const Instruction &i, uint64_t address, uint32_t size,
                          uint32_t lane, bool writes) {
   Bytes result;
-  const bool isAtomic = i.op == Op::Atom || i.op == Op::Red;
+  const bool isAtomic = i.op == Op::Red;
   Space space = i.space;
-  if (space == Space::Generic || space == Space::Global) {
-    const uint64_t window = address >> 60;
-    if (window == kSharedBase >> 60 && space == Space::Generic) {
-      space = Space::Shared;
-      address -= kSharedBase;
-    } else if (window == kLocalBase >> 60 && space == Space::Generic) {
-      space = Space::Local;
-      address -= kLocalBase;
-    } else {
-      space = window == kGlobalsBase >> 60 ? Space::Constant : Space::Global;
-    }
-  }
+  if (space == Space::Global && address >= kGlobalsBase)
+    space = Space::Constant;
   auto outside = [&](const std::string &what) {
     fail(i,
          "expects an address inside of " + what + ", got " +
@@ -313,7 +218,6 @@ Block::Bytes Block::find(const Instruction &i, uint64_t address, uint32_t size,
     fail(i, "race in global memory: " + conflict, lane);
     return {};
   }
-  (writes ? counters.globalBytesWritten : counters.globalBytesRead) += size;
   return result;
 }
 
@@ -358,8 +262,10 @@ bool Block::load(const Instruction &i) {
       for (uint32_t byte = 0; found.written && byte < bytes; ++byte)
         unknown |= (found.written[index * bytes + byte] == std::byte(0))
                    << byte;
-      setBytes(i.results[index], lane, extend(i.type, value),
-               extendUnknown(i.type, unknown));
+      // Where the sign was never written, nothing is known.
+      if (isSigned(i.type) && unknown)
+        unknown = 0xFF;
+      setBytes(i.results[index], lane, extend(i.type, value), unknown);
     }
   }
   return true;
@@ -399,8 +305,6 @@ bool Block::atomic(const Instruction &i) {
   combine.type = i.type == Type::B32   ? Type::U32
                  : i.type == Type::B64 ? Type::U64
                                        : i.type;
-  const bool isCompare = combine.op == Op::Cas;
-  Values other = valuesOf(i.operands[isCompare ? 2 : 1]);
   for (uint32_t lane : active) {
     if (base.unknown[lane * base.step])
       return fail(i, "an address that was never written", lane);
@@ -410,38 +314,15 @@ bool Block::atomic(const Instruction &i) {
       return false;
     uint64_t before = 0, after = 0;
     std::memcpy(&before, found.data, bytes);
-    const uint64_t by = value.bits[lane * value.step];
     Carry none;
-    bool isKnown = true;
-    switch (combine.op) {
-    case Op::Cas:
-      after = before == extend(combine.type, by) ? other.bits[lane * other.step]
-                                                 : before;
-      break;
-    case Op::Exch:
-      after = by;
-      break;
-    case Op::Inc:
-      after = before >= uint32_t(by) ? 0 : before + 1;
-      break;
-    case Op::Dec:
-      after = before == 0 || before > uint32_t(by) ? by : before - 1;
-      break;
-    default:
-      isKnown = compute(combine, before, by, 0, none, approximation, after);
-    }
-    if (!isKnown)
-      return fail(i, "an atomic operation that is not known here", lane);
+    if (!compute(combine, before, value.bits[lane * value.step], 0, none,
+                 approximation, after))
+      return fail(i, "a reduction that is not known here", lane);
     std::memcpy(found.data, &after, bytes);
-    bool wasUnknown = false;
+    bool unknown = value.unknown[lane * value.step];
     for (uint32_t byte = 0; byte < bytes; ++byte)
-      wasUnknown |= found.written[byte] == std::byte(0);
-    const bool unknown = value.unknown[lane * value.step] ||
-                         (isCompare && other.unknown[lane * other.step]) ||
-                         (wasUnknown && combine.op != Op::Exch);
+      unknown |= found.written[byte] == std::byte(0);
     std::memset(found.written, unknown ? 0 : 1, bytes);
-    if (i.op == Op::Atom)
-      set(i.results[0], lane, extend(i.type, before), wasUnknown);
   }
   return true;
 }

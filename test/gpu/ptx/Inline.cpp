@@ -64,7 +64,7 @@ bool Inliner::append(const std::vector<Instruction> &code,
         return false;
       continue;
     }
-    if (instruction.op == Op::Bra || instruction.op == Op::Brx)
+    if (instruction.op == Op::Bra)
       jumps.push_back(function.code.size());
     if (instruction.op == Op::Ret && isCallee) {
       instruction.op = Op::Bra;
@@ -72,13 +72,8 @@ bool Inliner::append(const std::vector<Instruction> &code,
     }
     function.code.push_back(std::move(instruction));
   }
-  for (uint32_t jump : jumps) {
-    Instruction &from = function.code[jump];
-    if (from.op == Op::Bra)
-      from.target = places[from.target];
-    for (uint32_t &target : from.targets)
-      target = places[target];
-  }
+  for (uint32_t jump : jumps)
+    function.code[jump].target = places[function.code[jump].target];
   for (uint32_t jump : returns)
     function.code[jump].target = function.code.size();
   return true;
@@ -147,23 +142,20 @@ bool Inliner::call(const Instruction &call, unsigned depth) {
 
 void ptx::placeShared(const Program &program, Function &function) {
   std::map<uint32_t, uint64_t> places;
-  for (const bool isDynamic : {false, true}) // those without a size are last
-    for (Instruction &instruction : function.code)
-      for (Operand &operand : instruction.operands) {
-        if (operand.sharedVariable == 0)
-          continue;
-        const auto &[bytes, alignment] =
-            program.sharedVariables[operand.sharedVariable - 1];
-        if ((bytes == 0) != isDynamic)
-          continue;
-        auto [place, isNew] = places.try_emplace(operand.sharedVariable);
-        if (isNew) {
-          function.sharedBytes = alignUp(function.sharedBytes, alignment);
-          place->second = function.sharedBytes;
-          function.sharedBytes += bytes;
-        }
-        operand.bits += place->second;
+  for (Instruction &instruction : function.code)
+    for (Operand &operand : instruction.operands) {
+      if (operand.sharedVariable == 0)
+        continue;
+      const auto &[bytes, alignment] =
+          program.sharedVariables[operand.sharedVariable - 1];
+      auto [place, isNew] = places.try_emplace(operand.sharedVariable);
+      if (isNew) {
+        function.sharedBytes = alignUp(function.sharedBytes, alignment);
+        place->second = function.sharedBytes;
+        function.sharedBytes += bytes;
       }
+      operand.bits += place->second;
+    }
 }
 
 bool ptx::inlineCalls(const Program &program, Function &function,

@@ -41,16 +41,6 @@ std::vector<Token> ptx::tokenize(const std::string &text, std::string &error) {
         ++at;
       continue;
     }
-    if (c == '/' && next(1) == '*') {
-      const size_t end = text.find("*/", at + 2);
-      if (end == std::string::npos) {
-        error = "line " + std::to_string(line) + ": a comment has no end";
-        return {};
-      }
-      for (; at < end + 2; ++at)
-        line += text[at] == '\n';
-      continue;
-    }
     Token token;
     token.line = line;
     if (c == '"') {
@@ -74,8 +64,7 @@ std::vector<Token> ptx::tokenize(const std::string &text, std::string &error) {
       } else {
         token.kind = Token::Integer;
         token.number = std::strtoull(begin, &end, 0);
-        while (*end == 'U')
-          ++end;
+        end += *end == 'U';
       }
       at += end - begin;
     } else if (isWordStart(c)) {

@@ -23,8 +23,6 @@ std::unique_ptr<Module> Module::parse(const std::string &text,
   return module->program ? std::move(module) : nullptr;
 }
 
-const std::vector<Entry> &Module::entries() const { return program->entries; }
-
 const Entry *Module::find(const std::string &name) const {
   for (const Entry &entry : program->entries)
     if (entry.name == name)
@@ -54,16 +52,13 @@ bool ptx::runProgram(const Program &program, const Launch &launch,
         " bytes of parameters, got " + std::to_string(launch.parameters.size());
     return false;
   }
-  const uint32_t asked[] = {launch.block.x, launch.block.y, launch.block.z};
-  for (int dim = 0; dim < 3; ++dim)
-    if (function->block[dim] != 0 && function->block[dim] != asked[dim]) {
-      error = launch.entry + ": expects blocks of " +
-              std::to_string(function->block[dim]) + " threads, got " +
-              std::to_string(asked[dim]);
-      return false;
-    }
-  if (uint64_t(asked[0]) * asked[1] * asked[2] > 1024 || asked[0] == 0 ||
-      asked[1] == 0 || asked[2] == 0) {
+  if (function->block != 0 && function->block != launch.block.x) {
+    error = launch.entry + ": expects blocks of " +
+            std::to_string(function->block) + " threads, got " +
+            std::to_string(launch.block.x);
+    return false;
+  }
+  if (launch.block.x == 0 || launch.block.x > 1024) {
     error = launch.entry + ": expects blocks of 1 to 1024 threads";
     return false;
   }
@@ -72,7 +67,7 @@ bool ptx::runProgram(const Program &program, const Launch &launch,
   Block block(program, *function, launch, memory, global, counted);
   std::vector<uint32_t> blocks = launch.blocks;
   if (blocks.empty()) {
-    blocks.resize(size_t(launch.grid.x) * launch.grid.y * launch.grid.z);
+    blocks.resize(launch.grid.x);
     std::iota(blocks.begin(), blocks.end(), 0);
   }
   // Blocks come in any order; this one depends on the seed.

@@ -41,7 +41,7 @@ std::unique_ptr<Program> Parser::parse() {
       Entry entry;
       entry.name = function.name;
       entry.parameters = function.parameters;
-      std::memcpy(entry.block, function.block, sizeof(entry.block));
+      entry.block = function.block;
       entry.sharedBytes = function.sharedBytes;
       program->entries.push_back(entry);
     }
@@ -63,25 +63,12 @@ bool Parser::moduleItem() {
       ++at;
     return true;
   }
-  if (accept(".section")) {
-    while (!accept("}"))
-      if (take().kind == Token::End)
-        return fail("expects '}'");
-    return true;
-  }
   if (accept(".entry"))
     return function(true);
   if (accept(".func"))
     return function(false);
-  if (accept(".extern")) {
-    if (accept(".func")) { // declared; who calls it is refused
-      while (!accept(";"))
-        if (take().kind == Token::End)
-          return fail("expects ';'");
-      return true;
-    }
+  if (accept(".extern"))
     return variable(false);
-  }
   if (is(".global") || is(".const") || is(".shared"))
     return variable(false);
   return fail("expects a directive of a module");
@@ -192,7 +179,6 @@ bool Parser::function(bool isEntry) {
   current = &made;
   scopes.assign(1, {});
   labels.clear();
-  labelLists.clear();
   branches.clear();
   if (!isEntry && is("(") && !parameterList(made.returns, false))
     return false;
@@ -200,24 +186,17 @@ bool Parser::function(bool isEntry) {
   if (is("(") && !parameterList(made.parameters, isEntry))
     return false;
   while (!is("{") && !is(";")) {
-    if (accept(".reqntid") || accept(".maxntid")) {
-      const bool isRequired = tokens[at - 1].text == ".reqntid";
-      for (int dim = 0; dim < 3; ++dim) {
-        uint64_t size = 0;
-        if (!number(size))
-          return false;
-        if (isRequired)
-          made.block[dim] = size;
-        if (!accept(","))
-          break;
-      }
-      for (uint32_t &size : made.block)
-        size = isRequired && size == 0 ? 1 : size;
-    } else if (accept(".minnctapersm") || accept(".maxnreg")) {
-      uint64_t ignored = 0;
-      if (!number(ignored))
+    uint64_t size = 0;
+    if (accept(".reqntid")) {
+      if (!number(size))
         return false;
-    } else if (accept(".noreturn")) {
+      made.block = size;
+      while (accept(","))
+        if (!number(size) || size != 1)
+          return fail("expects a block of one dimension");
+    } else if (accept(".minnctapersm")) {
+      if (!number(size))
+        return false;
     } else {
       return fail("expects the body of a function");
     }
@@ -239,23 +218,13 @@ bool Parser::function(bool isEntry) {
 
 bool Parser::resolveBranches() {
   for (const PendingBranch &branch : branches) {
-    Instruction &instruction = current->code[branch.instruction];
-    const bool isList = instruction.op == Op::Brx;
-    const std::vector<std::string> names =
-        isList ? labelLists[branch.label]
-               : std::vector<std::string>{branch.label};
-    for (const std::string &name : names) {
-      auto found = labels.find(name);
-      if (found == labels.end()) {
-        error = "line " + std::to_string(branch.line) + ": expects a label '" +
-                name + "'";
-        return false;
-      }
-      if (isList)
-        instruction.targets.push_back(found->second);
-      else
-        instruction.target = found->second;
+    auto found = labels.find(branch.label);
+    if (found == labels.end()) {
+      error = "line " + std::to_string(branch.line) + ": expects a label '" +
+              branch.label + "'";
+      return false;
     }
+    current->code[branch.instruction].target = found->second;
   }
   return true;
 }

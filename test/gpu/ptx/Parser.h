@@ -22,7 +22,7 @@ struct Symbol {
 
 struct PendingBranch {
   size_t instruction;
-  std::string label; ///< or the name of a list of some
+  std::string label;
   unsigned line;
 };
 
@@ -67,7 +67,7 @@ private:
   bool statement();
   bool registers();
   bool instruction(const Operand &guard);
-  bool operand(Instruction &result, bool isAddress, std::vector<Operand> &list);
+  bool operand(std::vector<Operand> &list);
   bool address(Instruction &result);
   bool scalar(Operand &result);
   bool call(Instruction &result);
@@ -83,7 +83,6 @@ private:
   Function *current = nullptr;
   std::vector<std::map<std::string, Symbol>> scopes;
   std::map<std::string, size_t> labels;
-  std::map<std::string, std::vector<std::string>> labelLists;
   std::vector<PendingBranch> branches;
 };
 

@@ -21,39 +21,22 @@ enum class Op : uint8_t {
   Add,
   AddCarry,
   And,
-  Atom,
   Bar,
-  BarRed,
-  BarWarp,
   Bfe,
-  Bfi,
-  Bfind,
   Bra,
-  Brev,
-  Brx,
   Call,
-  Cas,
   Clz,
   Copysign,
-  Cos,
   Cvt,
   Cvta,
-  Dec,
   Div,
-  Dp2a,
-  Dp4a,
   Ex2,
-  Exch,
   Exit,
   Fma,
-  Inc,
   Ld,
-  Lg2,
   Mad,
   MadCarry,
-  Match,
   Max,
-  Membar,
   Min,
   Mov,
   Mul,
@@ -67,22 +50,16 @@ enum class Op : uint8_t {
   Redux,
   Rem,
   Ret,
-  Rsqrt,
-  Sad,
   Selp,
-  Set,
   Setp,
   Shf,
   Shfl,
   Shl,
   Shr,
-  Sin,
   Sqrt,
   St,
   Sub,
   SubCarry,
-  Tanh,
-  Testp,
   Trap,
   Vote,
   Xor
@@ -102,13 +79,10 @@ enum class Type : uint8_t {
   S16,
   S32,
   S64,
-  F16,
   BF16,
   F32,
   F64,
   Pred,
-  F32x2,
-  F16x2,
   BF16x2
 };
 inline unsigned bytesOf(Type type) {
@@ -123,14 +97,12 @@ inline unsigned bytesOf(Type type) {
   case Type::B16:
   case Type::U16:
   case Type::S16:
-  case Type::F16:
   case Type::BF16:
     return 2;
   case Type::B32:
   case Type::U32:
   case Type::S32:
   case Type::F32:
-  case Type::F16x2:
   case Type::BF16x2:
     return 4;
   default:
@@ -143,14 +115,7 @@ inline bool isSigned(Type type) {
          type == Type::S64;
 }
 
-enum class Space : uint8_t {
-  Generic,
-  Global,
-  Shared,
-  Local,
-  Parameter,
-  Constant
-};
+enum class Space : uint8_t { None, Global, Shared, Local, Parameter, Constant };
 enum class Rounding : uint8_t { Nearest, Zero, Down, Up };
 enum class Compare : uint8_t {
   Eq,
@@ -169,31 +134,9 @@ enum class Compare : uint8_t {
   Nan
 };
 enum class Half : uint8_t { Low, High, Wide };
-enum class Vote : uint8_t { All, Any, Uni, Ballot };
-enum class ShuffleMode : uint8_t { Up, Down, Butterfly, Index };
+enum class ShuffleMode : uint8_t { Butterfly, Index };
 
-enum class SpecialRegister : uint8_t {
-  TidX,
-  TidY,
-  TidZ,
-  NtidX,
-  NtidY,
-  NtidZ,
-  CtaidX,
-  CtaidY,
-  CtaidZ,
-  NctaidX,
-  NctaidY,
-  NctaidZ,
-  LaneId,
-  WarpId,
-  WarpSize,
-  LaneMaskLt,
-  LaneMaskLe,
-  LaneMaskGt,
-  LaneMaskGe,
-  LaneMaskEq
-};
+enum class SpecialRegister : uint8_t { TidX, NtidX, CtaidX, NctaidX, LaneId };
 
 struct Operand {
   enum Kind : uint8_t { None, Register, Literal, Special } kind = None;
@@ -206,26 +149,23 @@ struct Operand {
 
 struct Instruction {
   Op op = Op::Trap;
-  /// `from` is what a cvt takes, what a set gives, of a dp4a the second one's.
-  Type type = Type::None, from = Type::None;
-  Space space = Space::Generic;
+  Type type = Type::None, from = Type::None; ///< `from` is what a cvt takes
+  Space space = Space::None;
   Rounding rounding = Rounding::Nearest;
   bool toInteger = false; ///< cvt.rni and the like of a float to a float
   Compare compare = Compare::Eq;
-  Op combine = Op::Mov; ///< of setp with a predicate; atom, red, redux
+  Op combine = Op::Mov; ///< of red, redux
   Half half = Half::Low;
-  Vote vote = Vote::All;
-  ShuffleMode shuffle = ShuffleMode::Up;
-  bool approximate = false, flush = false, saturate = false, relu = false,
-       propagatesNan = false, carryIn = false, carryOut = false, wraps = false,
-       shiftsRight = false, isNonCoherent = false, full = false;
+  ShuffleMode shuffle = ShuffleMode::Butterfly;
+  bool approximate = false, flush = false, saturate = false,
+       propagatesNan = false, carryIn = false, carryOut = false,
+       isNonCoherent = false;
   Operand guard; ///< a predicate register, or none
   std::vector<Operand> results, operands;
   /// An address is operands[0] plus this.
   int64_t offset = 0;
-  uint32_t target = 0;           ///< of a branch
-  std::vector<uint32_t> targets; ///< of one by a number
-  std::string callee;            ///< of a call
+  uint32_t target = 0; ///< of a branch
+  std::string callee;  ///< of a call
   unsigned line = 0;
 };
 
@@ -243,7 +183,7 @@ struct Function {
   /// Of a function that is called: these, and its parameters, lie in its local
   /// memory.
   std::vector<KernelParameter> returns;
-  uint32_t block[3] = {0, 0, 0};
+  uint32_t block = 0; ///< threads that .reqntid asks for
 };
 
 class Program {
@@ -251,7 +191,7 @@ public:
   std::vector<Function> functions;
   std::vector<Entry> entries;
   struct SharedVariable {
-    uint64_t bytes = 0, alignment = 1; ///< no bytes: as many as a launch gives
+    uint64_t bytes = 0, alignment = 1;
   };
   std::vector<SharedVariable> sharedVariables;
   /// Variables in global and constant memory.
@@ -260,10 +200,6 @@ public:
 
 /// Variables of a module lie there; no allocation does.
 constexpr uint64_t kGlobalsBase = uint64_t(1) << 60;
-/// Generic addresses of the other spaces.
-constexpr uint64_t kSharedBase = uint64_t(2) << 60;
-constexpr uint64_t kLocalBase = uint64_t(3) << 60;
-
 /// Null, and `error`, for text that is not understood.
 std::unique_ptr<Program> parseProgram(const std::string &text,
                                       std::string &error);

@@ -46,13 +46,13 @@ struct KernelParameter {
 struct Entry {
   std::string name;
   std::vector<KernelParameter> parameters;
-  /// What .reqntid asks of the block; 0: anything.
-  uint32_t block[3] = {0, 0, 0};
+  uint32_t block = 0;       ///< threads that .reqntid asks for; 0: any number
   uint32_t sharedBytes = 0; ///< what the module itself declares
 };
 
+/// Of a grid or a block, which have one dimension here.
 struct Dimensions {
-  uint32_t x = 1, y = 1, z = 1;
+  uint32_t x = 1;
 };
 
 /// What one instruction asks of global memory, for lanes of a warp.
@@ -65,11 +65,10 @@ struct WarpAccess {
 struct Launch {
   std::string entry;
   Dimensions grid, block;
-  /// The only blocks that run, row-major with x fastest; none: all.
+  /// The only blocks that run; none: all.
   std::vector<uint32_t> blocks;
   /// Hears of every access, if somebody listens.
   std::function<void(const WarpAccess &)> observe;
-  uint32_t dynamicSharedBytes = 0;
   std::vector<std::byte> parameters;
   uint64_t seed = 0;
   /// Draws how far results of .approx are off, within their bounds: of one
@@ -86,7 +85,7 @@ struct Accesses {
 };
 
 struct Counters {
-  uint64_t laneInstructions = 0, globalBytesRead = 0, globalBytesWritten = 0;
+  uint64_t laneInstructions = 0;
 };
 
 class Program; // Program.h
@@ -98,7 +97,6 @@ public:
                                        std::string &error);
   ~Module();
 
-  const std::vector<Entry> &entries() const;
   const Entry *find(const std::string &name) const;
 
   /// Runs it to its end. False, and `error` with the place, for the first

@@ -16,12 +16,6 @@
 
 namespace ptx {
 
-inline float flushed(float value) {
-  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value)
-                                                : value;
-}
-inline double flushed(double value) { return value; } // .ftz is of f32
-
 /// Volatile: nothing is moved across the change of mode.
 template <typename T, typename Function>
 T rounded(Rounding rounding, Function compute) {

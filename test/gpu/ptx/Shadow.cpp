@@ -12,12 +12,8 @@ using namespace ptx;
 bool Shadow::isBefore(const Access &before, const Moment &now) {
   if (!before.isThere())
     return true;
-  if (before.block != now.block)
-    return false;
-  if (before.thread == now.thread || before.blockEpoch < now.blockEpoch)
-    return true;
-  return before.thread / 32 == now.thread / 32 &&
-         before.warpEpoch < now.heard[before.thread % 32];
+  return before.block == now.block &&
+         (before.thread == now.thread || before.blockEpoch < now.blockEpoch);
 }
 
 bool Shadow::isOrdered(const Access &before, const Moment &now) {
@@ -32,7 +28,7 @@ std::string Shadow::touch(Byte &byte, const Moment &moment, bool writes) {
   if (!isOrdered(byte.writer, moment))
     return describe(byte.writer, " writes ");
   const Access now{moment.block, moment.thread, moment.blockEpoch,
-                   moment.warpEpoch, moment.isAtomic};
+                   moment.isAtomic};
   if (moment.isNonCoherent && byte.writer.isThere())
     return describe(byte.writer, " writes, and ld.global.nc reads, ");
   if (writes && byte.nonCoherent.isThere())

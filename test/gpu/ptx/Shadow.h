@@ -21,12 +21,8 @@ namespace ptx {
 /// A thread at a moment.
 struct Moment {
   uint32_t block = 0, thread = 0;
-  /// Barriers of the block, and of the thread's warp, that it has passed.
-  uint32_t blockEpoch = 0, warpEpoch = 0;
+  uint32_t blockEpoch = 0; ///< barriers of the block that it has passed
   bool isAtomic = false;
-  /// By lane of its warp: up to which of the warp's barriers it has heard of
-  /// what that lane did.
-  const uint32_t *heard = nullptr;
   /// Reads what nobody writes during the launch, by its word (ld.global.nc).
   bool isNonCoherent = false;
 };
@@ -47,7 +43,7 @@ public:
 private:
   static constexpr uint64_t kPage = 1024;
   struct Access {
-    uint32_t block = 0, thread = ~uint32_t(0), blockEpoch = 0, warpEpoch = 0;
+    uint32_t block = 0, thread = ~uint32_t(0), blockEpoch = 0;
     bool isAtomic = false;
     bool isThere() const { return thread != ~uint32_t(0); }
   };

@@ -58,12 +58,7 @@ bool Parser::statement() {
       peek(1).text == ":") {
     const std::string name = take().text;
     labels[name] = current->code.size();
-    if (!expect(":") || !accept(".branchtargets"))
-      return error.empty();
-    do
-      labelLists[name].push_back(take().text);
-    while (accept(","));
-    return expect(";");
+    return expect(":");
   }
   Operand guard;
   if (accept("@")) {
@@ -140,10 +135,6 @@ bool Parser::address(Instruction &result) {
       // A call's parameters are the thread's own.
       if (result.space == Space::Parameter && symbol->kind == Symbol::Local)
         result.space = Space::Local;
-      if (symbol->kind == Symbol::Local && result.space == Space::Generic)
-        result.space = Space::Local;
-      if (symbol->kind == Symbol::Shared && result.space == Space::Generic)
-        result.space = Space::Shared;
     }
   if (!scalar(base))
     return false;
@@ -159,7 +150,7 @@ bool Parser::address(Instruction &result) {
   return expect("]");
 }
 
-bool Parser::operand(Instruction &result, bool, std::vector<Operand> &list) {
+bool Parser::operand(std::vector<Operand> &list) {
   if (accept("{")) {
     do {
       Operand element;
@@ -215,51 +206,37 @@ bool Parser::instruction(const Operand &guard) {
     branches.push_back({current->code.size(), take().text, result.line});
     current->code.push_back(result);
     return expect(";");
-  case Op::Brx:
-    if (!operand(result, false, result.operands) || !expect(","))
-      return false;
-    branches.push_back({current->code.size(), take().text, result.line});
-    break;
   case Op::Call:
     return call(result);
   case Op::Ld:
-    if (!operand(result, false, result.results) || !expect(",") ||
-        !expect("[") || !address(result))
+    if (!operand(result.results) || !expect(",") || !expect("[") ||
+        !address(result))
       return false;
     break;
   case Op::St:
   case Op::Red:
     if (!expect("[") || !address(result) || !expect(",") ||
-        !operand(result, false, result.operands))
-      return false;
-    break;
-  case Op::Atom:
-    if (!operand(result, false, result.results) || !expect(",") ||
-        !expect("[") || !address(result) || !expect(",") ||
-        !operand(result, false, result.operands) ||
-        (accept(",") && !operand(result, false, result.operands)))
+        !operand(result.operands))
       return false;
     break;
   case Op::Ret:
   case Op::Exit:
   case Op::Trap:
-  case Op::Membar:
     break;
   case Op::Bar:
-  case Op::BarWarp:
     while (!is(";")) {
-      if (!operand(result, false, result.operands))
+      if (!operand(result.operands))
         return false;
       accept(",");
     }
     break;
   default:
-    if (!operand(result, false, result.results))
+    if (!operand(result.results))
       return false;
-    if (accept("|") && !operand(result, false, result.results))
+    if (accept("|") && !operand(result.results))
       return false;
     while (accept(","))
-      if (!operand(result, false, result.operands))
+      if (!operand(result.operands))
         return false;
   }
   current->code.push_back(std::move(result));

@@ -56,14 +56,6 @@ bool Block::shuffle(const Instruction &i) {
     int from = self;
     bool isInside = false;
     switch (i.shuffle) {
-    case ShuffleMode::Up:
-      from = int(self) - int(b);
-      isInside = from >= maxLane;
-      break;
-    case ShuffleMode::Down:
-      from = self + b;
-      isInside = from <= maxLane;
-      break;
     case ShuffleMode::Butterfly:
       from = self ^ b;
       isInside = from <= maxLane;
@@ -113,73 +105,11 @@ bool Block::vote(const Instruction &i) {
             << other;
         unknown |= condition.unknown[place] != 0;
       }
-    results.push_back({i.vote == Vote::Ballot ? ballot
-                       : i.vote == Vote::Any  ? ballot != 0
-                       : i.vote == Vote::All  ? ballot == all
-                                              : ballot == 0 || ballot == all,
-                       unknown});
+    results.push_back({ballot, unknown});
   }
   for (size_t index = 0; index < active.size(); ++index)
     set(i.results[0], active[index], results[index].first,
         results[index].second);
-  return true;
-}
-
-/// Whoever is there has heard of all that the others did, or had heard of.
-bool Block::warpBarrier(const Instruction &i) {
-  Values mask = valuesOf(i.operands[0]);
-  std::vector<uint32_t> done(warpTimes.size());
-  for (uint32_t lane : active) {
-    uint32_t all;
-    if (!meets(i, lane, mask, "a warp's barrier", all))
-      return false;
-    const uint32_t warp = lane / kWarp, first = warp * kWarp;
-    if (done[warp] >> lane % kWarp & 1)
-      continue;
-    done[warp] |= all;
-    const uint32_t time = ++warpTimes[warp];
-    uint32_t heard[kWarp] = {};
-    for (uint32_t self = 0; self < kWarp; ++self)
-      for (uint32_t of = 0; (all >> self & 1) && of < kWarp; ++of)
-        heard[of] =
-            (all >> of & 1)
-                ? time
-                : std::max(heard[of], warpHeard[(first + self) * kWarp + of]);
-    for (uint32_t self = 0; self < kWarp; ++self)
-      if (all >> self & 1)
-        std::copy(heard, heard + kWarp, &warpHeard[(first + self) * kWarp]);
-  }
-  return true;
-}
-
-bool Block::match(const Instruction &i) {
-  Values value = valuesOf(i.operands[0]), mask = valuesOf(i.operands[1]);
-  std::vector<std::pair<uint32_t, bool>> results;
-  for (uint32_t lane : active) {
-    uint32_t all;
-    if (!meets(i, lane, mask, "a match", all))
-      return false;
-    const uint32_t first = lane / kWarp * kWarp;
-    uint32_t same = 0;
-    bool unknown = false;
-    const auto of = [&](uint32_t other) {
-      return extend(i.type, value.bits[other * value.step]);
-    };
-    for (uint32_t other = 0; other < kWarp; ++other)
-      if (all >> other & 1) {
-        same |= uint32_t(of(first + other) == of(lane)) << other;
-        unknown |= value.unknown[(first + other) * value.step] != 0;
-      }
-    if (i.vote == Vote::All)
-      same = same == all ? all : 0;
-    results.push_back({same, unknown});
-  }
-  for (size_t index = 0; index < active.size(); ++index) {
-    const auto &[same, unknown] = results[index];
-    set(i.results[0], active[index], same, unknown);
-    if (i.results.size() > 1)
-      set(i.results[1], active[index], same != 0, unknown);
-  }
   return true;
 }
 
@@ -194,8 +124,8 @@ bool Block::reduceWarp(const Instruction &i) {
       return false;
     const uint32_t first = lane / kWarp * kWarp;
     uint64_t result = 0;
-    bool isFirst = true, unknown = false;
     Carry none;
+    bool isFirst = true, unknown = false;
     for (uint32_t other = 0; other < kWarp; ++other) {
       if (!(all >> other & 1))
         continue;

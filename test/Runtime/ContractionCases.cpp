@@ -163,29 +163,30 @@ Sample::Sample(const Case &c) {
                     elementSize(bytes.size() < 2 ? c.element : c.outElement));
     return std::move(view.view);
   };
-  const auto addBeside = [&](Layout layout, uint64_t rows, uint64_t columns,
-                             bool isAligned) {
+  const auto addAt = [&](Layout layout, uint64_t rows, uint64_t columns,
+                         bool isAligned) {
     auto view = add(layout, rows, columns);
     const uint64_t more = isAligned ? 5 : 0; // behind the usual three
-    bytes.back() += more * elementSize(c.outElement);
+    bytes.back() +=
+        more * elementSize(bytes.size() <= 2 ? c.element : c.outElement);
     view->offset += more;
     return view;
   };
-  contraction.lhs = add(c.lhs, c.m, c.k);
-  contraction.rhs = add(c.rhs, c.k, c.n);
+  contraction.lhs = addAt(c.lhs, c.m, c.k, c.alignsFactors);
+  contraction.rhs = addAt(c.rhs, c.k, c.n, c.alignsFactors);
   for (const auto &[kind, layout] : c.epilogues) {
     auto epilogue = std::make_unique<ppx::EpilogueT>();
     epilogue->kind = kind;
     if (readsMore(*epilogue)) {
       epilogue->parameter = uint32_t(bytes.size());
-      epilogue->view = addBeside(
-          layout, c.m, c.n,
-          c.alignsBeside || kind == ppx::EpilogueKind_gelu_tanh_gradient);
+      epilogue->view =
+          addAt(layout, c.m, c.n,
+                c.alignsBeside || kind == ppx::EpilogueKind_gelu_tanh_gradient);
     }
     contraction.epilogues.push_back(std::move(epilogue));
   }
   contraction.out_parameter = uint32_t(bytes.size());
-  contraction.out = add(c.out, c.m, c.n);
+  contraction.out = addAt(c.out, c.m, c.n, c.alignsFactors);
   for (size_t i = 0; i < c.epilogues.size(); ++i) {
     const auto &[kind, layout] = c.epilogues[i];
     const bool isLhs = kind == ppx::EpilogueKind_sum_lhs,
@@ -195,9 +196,9 @@ Sample::Sample(const Case &c) {
       continue;
     contraction.epilogues[i]->parameter = uint32_t(bytes.size());
     contraction.epilogues[i]->view =
-        isLhs   ? addBeside(Layout::columns, c.m, 1, c.alignsBeside)
-        : isRhs ? addBeside(Layout::rows, 1, c.n, c.alignsBeside)
-                : addBeside(layout, c.m, c.n, /*isAligned=*/true);
+        isLhs   ? addAt(Layout::columns, c.m, 1, c.alignsBeside)
+        : isRhs ? addAt(Layout::rows, 1, c.n, c.alignsBeside)
+                : addAt(layout, c.m, c.n, /*isAligned=*/true);
   }
   fill(bytes);
 }

@@ -53,6 +53,7 @@ struct Case {
   /// Whether addends and sums begin at a multiple of 16 bytes, as what GELU is
   /// given always does; else anywhere.
   bool alignsBeside = false;
+  bool alignsFactors = false; ///< and out
 };
 
 /// A contraction, values for its parameters up to the last result, and what the

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ContractionCases.h"
-#include "backends/cuda/Matrices.h"
+#include "backends/cuda/Remainders.h"
 #include "pprt/Target.h"
 
 #include <algorithm>
@@ -63,8 +63,8 @@ void setShape(ppx::ContractionT &c, uint64_t m, uint64_t n, uint64_t k) {
 }
 
 using C = ppx::ContractionT;
-constexpr auto f64 = ppx::ElementType_f64, bf16 = ppx::ElementType_bf16,
-               i32 = ppx::ElementType_i32;
+constexpr auto f32 = ppx::ElementType_f32, f64 = ppx::ElementType_f64,
+               bf16 = ppx::ElementType_bf16, i32 = ppx::ElementType_i32;
 
 ppx::EpilogueT *addEpilogue(C &c, uint64_t rowStride, uint64_t columnStride) {
   c.epilogues.push_back(std::make_unique<ppx::EpilogueT>());
@@ -269,6 +269,56 @@ std::vector<Meeting> findMeetings(const cuda::MatrixProducts &p) {
   return meetings;
 }
 
+/// Kinds of what is beside products, with the elements that meet there.
+std::vector<Meeting> findBeside(const cuda::MatrixProducts &p) {
+  using Vector = cuda::MatrixProducts::Vector;
+  enum : uint64_t { bias, addend, auxiliary, leftSums, rightSums };
+  std::vector<Meeting> meetings;
+  for (uint64_t row = 0; row < p.out.rows; ++row)
+    for (uint64_t column = 0; column < p.out.columns; ++column) {
+      const uint64_t out = p.calls.front().out + column * p.out.leading + row;
+      if (p.vectorRole == Vector::bias)
+        meetings.push_back({bias, out, p.vector.offset + row});
+      if (p.addend)
+        meetings.push_back(
+            {addend, out,
+             p.addend->offset + column * p.addendLayout.leading + row});
+      if (p.auxiliary)
+        meetings.push_back(
+            {auxiliary, out,
+             p.auxiliary->offset + column * p.auxiliaryLeading + row});
+    }
+  const bool isLeft = p.vectorRole == Vector::leftSums;
+  if (isLeft || p.vectorRole == Vector::rightSums)
+    for (uint64_t i = 0; i < (isLeft ? p.out.rows : p.out.columns); ++i)
+      for (uint64_t step = 0; step < p.steps(); ++step) {
+        const cuda::Matrix &its = isLeft ? p.left : p.right;
+        const bool isDown = isLeft == its.isTransposed;
+        const auto &call = p.calls.front();
+        meetings.push_back(
+            {isLeft ? leftSums : rightSums, p.vector.offset + i,
+             (isLeft ? call.left : call.right) +
+                 (isDown ? i * its.leading + step : step * its.leading + i)});
+      }
+  std::sort(meetings.begin(), meetings.end());
+  return meetings;
+}
+
+/// Rows, or columns, at multiples of 16 bytes, as a rule.
+template <typename Draw>
+void drawStrides(ppx::MatrixViewT &view, uint64_t rows, uint64_t columns,
+                 Draw draw) {
+  const bool isRows = draw(2);
+  const uint64_t neighbours = isRows ? columns : rows,
+                 others = isRows ? rows : columns;
+  const uint64_t leading = (neighbours + 7) / 8 * 8 + (draw(8) == 0);
+  setStrides(view, isRows ? leading : 1, isRows ? 1 : leading);
+  view.offset = draw(8) == 0 ? 3 : 8;
+  uint64_t stride = leading * others;
+  for (size_t i = view.batch.size(); i-- > 0; stride *= 3)
+    view.batch[i] = (stride + 7) / 8 * 8;
+}
+
 } // namespace
 
 TEST(GpuContractions, RefusesWithAReason) {
@@ -347,4 +397,77 @@ TEST(GpuContractions, ProductsMeetTheElementsOfTheContraction) {
   EXPECT_GT(taken - swapped, 50);
   EXPECT_GT(severalCalls, 50);
   EXPECT_GT(batches, 200);
+}
+
+TEST(GpuContractions, PartsAreTheWholeAndTheLargestIsOfMultiples) {
+  std::mt19937 random(1);
+  const auto draw = [&](size_t below) { return random() % below; };
+  const ppx::EpilogueKind kinds[] = {
+      ppx::EpilogueKind_add, ppx::EpilogueKind_gelu_tanh,
+      ppx::EpilogueKind_gelu_tanh_gradient, ppx::EpilogueKind_sum_lhs,
+      ppx::EpilogueKind_sum_rhs};
+  int severalParts = 0, besides = 0;
+  for (int number = 0; number < 3000; ++number) {
+    ppx::ContractionT c = makeContraction();
+    c.element = c.out_element = draw(4) ? bf16 : f32;
+    c.tf32 = draw(2);
+    c.accumulate = draw(2);
+    setShape(c, 1 + draw(20), 1 + draw(20), 1 + draw(20));
+    c.batch.assign(draw(3), 2);
+    for (auto [view, rows, columns] : {std::tuple(c.lhs.get(), c.m, c.k),
+                                       {c.rhs.get(), c.k, c.n},
+                                       {c.out.get(), c.m, c.n}}) {
+      view->batch.assign(c.batch.size(), 0);
+      drawStrides(*view, rows, columns, draw);
+    }
+    if (c.batch.empty() && draw(2)) {
+      const auto &out = *c.out;
+      ppx::EpilogueT *its = addEpilogue(c, out.row_stride, out.column_stride);
+      its->kind = kinds[draw(5)];
+      its->view->batch.clear();
+      if (its->kind == ppx::EpilogueKind_sum_lhs)
+        setStrides(*its->view, 1, 0);
+      else if (its->kind == ppx::EpilogueKind_sum_rhs ||
+               (its->kind == ppx::EpilogueKind_add && draw(2)))
+        setStrides(*its->view, 0, 1);
+    }
+    const Expected<cuda::MatrixProducts> products = cuda::findProducts(c);
+    if (!products)
+      continue;
+    const std::vector<cuda::MatrixProducts> parts =
+        cuda::findParts(c, *products, 0);
+    std::vector<Meeting> meetings, beside;
+    for (const cuda::MatrixProducts &part : parts) {
+      for (auto [all, its] : {std::pair(&meetings, findMeetings(part)),
+                              {&beside, findBeside(part)}})
+        all->insert(all->end(), its.begin(), its.end());
+      EXPECT_LE(part.tableBytes(), products->tableBytes());
+    }
+    std::sort(meetings.begin(), meetings.end());
+    std::sort(beside.begin(), beside.end());
+    ASSERT_EQ(meetings, findMeetings(*products)) << number;
+    ASSERT_EQ(beside, findBeside(*products)) << number;
+    // What adds to what is there comes behind who has written it.
+    EXPECT_EQ(parts.front().accumulates, c.accumulate) << number;
+    severalParts += parts.size() > 1;
+    besides += parts.size() > 1 && !beside.empty();
+    if (c.element == f32 && !c.tf32) {
+      EXPECT_EQ(parts.size(), 1u);
+    }
+  }
+  EXPECT_GT(severalParts, 500);
+  EXPECT_GT(besides, 40);
+  // Small ones are left as they are: 8 x 768 x 50257 has 308 million steps.
+  ppx::ContractionT c = makeContraction();
+  c.element = c.out_element = bf16;
+  for (const auto &[rows, count] : {std::pair(8, 1), {8192, 2}}) {
+    setShape(c, uint64_t(rows), 50257, 768);
+    for (ppx::MatrixViewT *view : {c.lhs.get(), c.rhs.get(), c.out.get()})
+      view->offset = 0;
+    setStrides(*c.rhs, 1, 768);
+    setStrides(*c.out, 50304, 1);
+    const auto products = cuda::findProducts(c);
+    ASSERT_TRUE(products.ok()) << products.status().message();
+    EXPECT_EQ(cuda::findParts(c, *products).size(), size_t(count));
+  }
 }

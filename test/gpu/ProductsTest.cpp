@@ -210,6 +210,14 @@ TEST_F(Products, TakesWhatIsLarge) {
   EXPECT_TRUE(check({{}, 90, 2100, 60, Layout::rows, Layout::columns}));
   EXPECT_TRUE(check({{}, 130, 150, 9000, Layout::columns, Layout::gaps}));
   EXPECT_TRUE(check({{128}, 32, 32, 32}));
+  // Of rows and steps that are no multiples of 16 bytes, in four parts.
+  Case c = {{}, 1024, 1027, 523, Layout::gaps, Layout::gaps, Layout::gaps};
+  c.element = c.outElement = bf16;
+  c.epilogues = {{ppx::EpilogueKind_add, Layout::broadcastRow}};
+  c.alignsFactors = true;
+  const uint64_t before = products();
+  EXPECT_TRUE(check(c));
+  EXPECT_EQ(products() - before, 3u);
 }
 
 TEST_F(Products, ScalesAccumulatesAndMixesTypes) {

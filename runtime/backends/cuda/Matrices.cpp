@@ -330,6 +330,7 @@ MatrixProducts MatrixProducts::withoutEpilogues() const {
   result.isSwapped = isSwapped;
   result.batch = batch;
   result.calls = calls;
+  result.accumulates = accumulates;
   result.isUnfused = true;
   return result;
 }
@@ -388,5 +389,7 @@ cuda::findProducts(const ppx::ContractionT &contraction) {
         place[operand] += rest % loops[i].extent * loops[i].strides[operand];
     result.calls.push_back({place[left], place[right], place[2]});
   }
+  result.accumulates = c.accumulate;
+  result.mayUsePointers = calls > 1 && !result.hasEpilogues();
   return result;
 }

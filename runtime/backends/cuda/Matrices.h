@@ -48,13 +48,17 @@ struct MatrixProducts {
     uint64_t left = 0, right = 0, out = 0;
   };
   std::vector<Call> calls;
-  /// Bytes of the addresses of all matrices, one array behind the other, if one
-  /// call may be given them instead of several with a stride each; else 0.
+  /// Whether one call may be given the addresses of all matrices, one array
+  /// behind the other, instead of several with a stride each.
+  bool mayUsePointers = false;
   uint64_t tableBytes() const {
-    return calls.size() > 1 && !hasEpilogues() && !isUnfused
-               ? 3 * sizeof(uint64_t) * calls.size() * batch
-               : 0;
+    return mayUsePointers ? 3 * sizeof(uint64_t) * calls.size() * batch : 0;
   }
+  /// How many products of two numbers are an element's sum.
+  uint64_t steps() const {
+    return left.isTransposed ? left.rows : left.columns;
+  }
+  bool accumulates = false; ///< to what out holds
   bool hasEpilogues() const {
     return vectorRole != Vector::none || addend ||
            activation != Activation::none;

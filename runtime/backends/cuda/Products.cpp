@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Products.h"
+#include "Remainders.h"
 #include "pprt/Alignment.h"
 #include "pprt/Program.h"
 
@@ -54,15 +55,15 @@ static cudaDataType toDataType(ppx::ElementType element) {
                                            : CUDA_R_16BF;
 }
 
-Product::Product(std::shared_ptr<const BlasHandle> itsLibrary,
-                 const ppx::ContractionT &c, MatrixProducts itsProducts)
+ProductPart::ProductPart(std::shared_ptr<const BlasHandle> itsLibrary,
+                         const ppx::ContractionT &c, MatrixProducts itsProducts)
     : library(std::move(itsLibrary)), products(std::move(itsProducts)),
       element(c.element), outElement(c.out_element),
       isTf32(c.tf32 && c.element == ppx::ElementType_f32),
       outParameter(c.out_parameter), workspace(workspaceParameter(c)),
       workspaceBytes(c.workspace_bytes),
       usesPointers(products.tableBytes() > 0), alpha32(float(c.alpha)),
-      beta32(c.accumulate || products.addend ? 1 : 0), alpha64(c.alpha),
+      beta32(products.accumulates || products.addend ? 1 : 0), alpha64(c.alpha),
       beta64(beta32),
       operation(nullptr, library->blas.cublasLtMatmulDescDestroy),
       left(nullptr, library->blas.cublasLtMatrixLayoutDestroy),
@@ -76,33 +77,7 @@ static uint32_t alignmentAt(uint64_t bytes) {
   return uint32_t(bits & -bits);
 }
 
-Expected<std::unique_ptr<const Product>>
-Product::create(std::shared_ptr<const BlasHandle> library,
-                const ppx::ContractionT &contraction, bool mayFuse) {
-  Expected<MatrixProducts> products = findProducts(contraction);
-  if (!products)
-    return products.status();
-  const bool hasUnfused = contraction.unfused && products->hasEpilogues();
-  std::string refusal;
-  if (mayFuse || !hasUnfused) {
-    std::unique_ptr<Product> fused(
-        new Product(library, contraction, *products));
-    const Status status = fused->prepare();
-    if (status.ok())
-      return std::unique_ptr<const Product>(std::move(fused));
-    if (!fused->isRefused || !hasUnfused)
-      return status;
-    refusal = status.message();
-  }
-  std::unique_ptr<Product> alone(new Product(std::move(library), contraction,
-                                             products->withoutEpilogues()));
-  alone->whyUnfused = std::move(refusal);
-  if (Status status = alone->prepare(); !status.ok())
-    return status;
-  return std::unique_ptr<const Product>(std::move(alone));
-}
-
-Status Product::prepare() {
+Status ProductPart::prepare() {
   Status status = describe();
   // What is chosen depends on how these are aligned, and is none without them.
   if (status.ok())
@@ -113,8 +88,8 @@ Status Product::prepare() {
   return status.ok() ? choose() : status;
 }
 
-Status Product::describe(Layout &layout, ppx::ElementType type,
-                         const Matrix &matrix) const {
+Status ProductPart::describe(Layout &layout, ppx::ElementType type,
+                             const Matrix &matrix) const {
   cublasLtMatrixLayout_t made = nullptr;
   PP_TRY_BLAS(*library, cublasLtMatrixLayoutCreate, &made, toDataType(type),
               matrix.rows, matrix.columns, int64_t(matrix.leading));
@@ -139,7 +114,8 @@ Status Product::describe(Layout &layout, ppx::ElementType type,
 }
 
 template <typename T>
-Status Product::set(cublasLtMatmulDescAttributes_t attribute, T value) const {
+Status ProductPart::set(cublasLtMatmulDescAttributes_t attribute,
+                        T value) const {
   PP_TRY_BLAS(*library, cublasLtMatmulDescSetAttribute, operation.get(),
               attribute, &value, sizeof(value));
   return {};
@@ -172,7 +148,7 @@ static NamedEpilogue epilogueOf(const MatrixProducts &products) {
 #undef PP_EPILOGUE
 }
 
-Status Product::describeEpilogue() const {
+Status ProductPart::describeEpilogue() const {
   const cublasLtEpilogue_t epilogue = epilogueOf(products).value;
   if (epilogue == CUBLASLT_EPILOGUE_DEFAULT)
     return {};
@@ -183,7 +159,7 @@ Status Product::describeEpilogue() const {
   return status;
 }
 
-Status Product::describe() {
+Status ProductPart::describe() {
   const bool isDouble = element == ppx::ElementType_f64;
   cublasLtMatmulDesc_t made = nullptr;
   PP_TRY_BLAS(*library, cublasLtMatmulDescCreate, &made,
@@ -201,7 +177,7 @@ Status Product::describe() {
   return status.ok() ? describeEpilogue() : status;
 }
 
-Status Product::describeMatrices() {
+Status ProductPart::describeMatrices() {
   Status status = describe(left, element, products.left);
   if (status.ok())
     status = describe(right, element, products.right);
@@ -214,7 +190,7 @@ Status Product::describeMatrices() {
 
 /// Libraries before 12.9 do not know what pointers are, and not all products
 /// have an algorithm that does.
-Status Product::choose() {
+Status ProductPart::choose() {
   Status status = describeMatrices();
   if (status.ok())
     status = chooseAlgorithm();
@@ -226,8 +202,8 @@ Status Product::choose() {
 }
 
 /// What the addresses are multiples of that calls are given.
-uint32_t Product::alignment(uint64_t MatrixProducts::Call::*place,
-                            ppx::ElementType type) const {
+uint32_t ProductPart::alignment(uint64_t MatrixProducts::Call::*place,
+                                ppx::ElementType type) const {
   uint64_t bits = 0;
   for (const MatrixProducts::Call &call : products.calls)
     bits |= call.*place * elementSize(type);
@@ -241,7 +217,7 @@ uint32_t Product::alignment(uint64_t MatrixProducts::Call::*place,
   return alignmentAt(bits);
 }
 
-Status Product::chooseAlgorithm() {
+Status ProductPart::chooseAlgorithm() {
   using Call = MatrixProducts::Call;
   cublasLtMatmulPreference_t made = nullptr;
   PP_TRY_BLAS(*library, cublasLtMatmulPreferenceCreate, &made);
@@ -296,7 +272,7 @@ Status Product::chooseAlgorithm() {
 }
 
 /// For whoever asks NVIDIA about it.
-std::string Product::spell() const {
+std::string ProductPart::spell() const {
   const auto matrix = [&](const char *name, const Matrix &its,
                           ppx::ElementType type, uint32_t alignment) {
     return std::string(", ") + name + ' ' + (its.isTransposed ? "T " : "N ") +
@@ -326,7 +302,7 @@ static const void *placeIn(const std::vector<CUdeviceptr> &arguments,
       uintptr_t(arguments[place.parameter] + place.offset * elementSize(type)));
 }
 
-Status Product::pointEpilogue(
+Status ProductPart::pointEpilogue(
     const std::function<const void *(const MatrixProducts::Place &)> &address)
     const {
   Status status;
@@ -339,7 +315,7 @@ Status Product::pointEpilogue(
 }
 
 std::vector<CUdeviceptr>
-Product::makeTable(const std::vector<CUdeviceptr> &arguments) const {
+ProductPart::makeTable(const std::vector<CUdeviceptr> &arguments) const {
   const uint32_t first = products.isSwapped ? 1 : 0;
   std::vector<CUdeviceptr> table;
   const auto add = [&](uint32_t parameter, ppx::ElementType type,
@@ -358,8 +334,9 @@ Product::makeTable(const std::vector<CUdeviceptr> &arguments) const {
   return table;
 }
 
-Status Product::run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
-                    CUdeviceptr table, bool *isRefused) const {
+Status ProductPart::run(CUstream stream,
+                        const std::vector<CUdeviceptr> &arguments,
+                        CUdeviceptr table, bool *isRefused) const {
   const auto check = [&](cublasStatus_t result) {
     if (isRefused)
       *isRefused = result == CUBLAS_STATUS_NOT_SUPPORTED;
@@ -411,4 +388,75 @@ Status Product::run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
       return status;
   }
   return {};
+}
+
+Expected<std::unique_ptr<const Product>>
+Product::create(const std::shared_ptr<const BlasHandle> &library,
+                const ppx::ContractionT &contraction, bool mayFuse) {
+  const Expected<MatrixProducts> products = findProducts(contraction);
+  if (!products)
+    return products.status();
+  auto result = std::make_unique<Product>();
+  const bool hasUnfused = contraction.unfused && products->hasEpilogues();
+  if (mayFuse || !hasUnfused) {
+    bool isRefused = false;
+    const Status status =
+        result->prepare(library, contraction, *products, isRefused);
+    if (status.ok())
+      return std::unique_ptr<const Product>(std::move(result));
+    if (!isRefused || !hasUnfused)
+      return status;
+    result->whyUnfused = status.message();
+  }
+  result->hasNoEpilogues = true;
+  bool isRefused = false;
+  if (Status status = result->prepare(library, contraction,
+                                      products->withoutEpilogues(), isRefused);
+      !status.ok())
+    return status;
+  return std::unique_ptr<const Product>(std::move(result));
+}
+
+Status Product::prepare(const std::shared_ptr<const BlasHandle> &library,
+                        const ppx::ContractionT &contraction,
+                        const MatrixProducts &products, bool &isRefused) {
+  parts.clear();
+  for (MatrixProducts &its : findParts(contraction, products)) {
+    parts.push_back(
+        std::make_unique<ProductPart>(library, contraction, std::move(its)));
+    if (Status status = parts.back()->prepare(); !status.ok()) {
+      isRefused = parts.back()->isRefused;
+      return status;
+    }
+  }
+  return {};
+}
+
+uint64_t Product::tableBytes() const {
+  uint64_t bytes = 0;
+  for (const auto &part : parts)
+    bytes += part->tableBytes();
+  return bytes;
+}
+
+std::vector<CUdeviceptr>
+Product::makeTable(const std::vector<CUdeviceptr> &arguments) const {
+  std::vector<CUdeviceptr> table;
+  for (const auto &part : parts)
+    if (part->tableBytes() > 0) {
+      const std::vector<CUdeviceptr> its = part->makeTable(arguments);
+      table.insert(table.end(), its.begin(), its.end());
+    }
+  return table;
+}
+
+Status Product::run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
+                    CUdeviceptr table, bool *isRefused) const {
+  Status status;
+  for (const auto &part : parts) {
+    if (status.ok())
+      status = part->run(stream, arguments, table, isRefused);
+    table += part->tableBytes();
+  }
+  return status;
 }

@@ -10,6 +10,9 @@
 // If the library has no algorithm for a product with its epilogues, it is made
 // without them where the artifact has them as a kernel.
 //
+// What extents leave over that are no multiples of 16 bytes is a product of its
+// own (Remainders.h).
+//
 // A batch without one stride is one call on arrays of pointers if the library
 // has an algorithm for that, and else a call for each part that has a stride.
 //
@@ -48,36 +51,25 @@ private:
 template <typename Opaque>
 using Descriptor = std::unique_ptr<Opaque, cublasStatus_t (*)(Opaque *)>;
 
-class Product {
+/// One call of cublasLt for each of its products.
+class ProductPart {
 public:
-  /// Fails (badArtifact) if Target::verify does, or (device) without an
-  /// algorithm. `mayFuse`: with the epilogues, if the library takes them.
-  static Expected<std::unique_ptr<const Product>>
-  create(std::shared_ptr<const BlasHandle> library,
-         const ppx::ContractionT &contraction, bool mayFuse = true);
+  ProductPart(std::shared_ptr<const BlasHandle> library,
+              const ppx::ContractionT &contraction, MatrixProducts products);
+  /// Chooses the algorithm. Fails (device) without one; `isRefused` says
+  /// whether the library has none.
+  Status prepare();
+  bool isRefused = false;
 
-  /// Whether the contraction's epilogues are still to be done, and what the
-  /// library said to them.
-  bool isUnfused() const { return products.isUnfused; }
-  const std::string &refusal() const { return whyUnfused; }
-
-  /// The bytes of its table, 0 if it needs none, and what is in it for launches
-  /// with these arguments.
   uint64_t tableBytes() const { return products.tableBytes(); }
   std::vector<CUdeviceptr>
   makeTable(const std::vector<CUdeviceptr> &arguments) const;
-  /// `arguments` are the kernel's parameters in order; `table` is where that is
-  /// in the device's memory. Sets `isRefused` if the library does not take what
-  /// it has named an algorithm for.
   Status run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
-             CUdeviceptr table, bool *isRefused = nullptr) const;
+             CUdeviceptr table, bool *isRefused) const;
 
 private:
   using Layout = Descriptor<cublasLtMatrixLayoutOpaque_t>;
 
-  Product(std::shared_ptr<const BlasHandle> library,
-          const ppx::ContractionT &contraction, MatrixProducts products);
-  Status prepare();
   Status describe();
   Status describeMatrices();
   Status describeEpilogue() const;
@@ -103,8 +95,6 @@ private:
   uint32_t outParameter, workspace;
   uint64_t workspaceBytes;
   bool usesPointers; ///< instead of strides
-  bool isRefused = false;
-  std::string whyUnfused;
   /// As the type that is computed in has them; the others are not used.
   float alpha32, beta32;
   double alpha64, beta64;
@@ -113,6 +103,40 @@ private:
   Layout left, right, addend, out; ///< out's is the addend's if it has none
   mutable std::mutex pointers;     ///< of the operation, each launch's
   cublasLtMatmulAlgo_t algorithm = {};
+};
+
+class Product {
+public:
+  /// Fails (badArtifact) if Target::verify does, or (device) without an
+  /// algorithm. `mayFuse`: with the epilogues, if the library takes them.
+  static Expected<std::unique_ptr<const Product>>
+  create(const std::shared_ptr<const BlasHandle> &library,
+         const ppx::ContractionT &contraction, bool mayFuse = true);
+
+  /// Whether the contraction's epilogues are still to be done, and what the
+  /// library said to them.
+  bool isUnfused() const { return hasNoEpilogues; }
+  const std::string &refusal() const { return whyUnfused; }
+
+  /// The bytes of its table, 0 if it needs none, and what is in it for launches
+  /// with these arguments.
+  uint64_t tableBytes() const;
+  std::vector<CUdeviceptr>
+  makeTable(const std::vector<CUdeviceptr> &arguments) const;
+  /// `arguments` are the kernel's parameters in order; `table` is where that is
+  /// in the device's memory. Sets `isRefused` if the library does not take what
+  /// it has named an algorithm for.
+  Status run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
+             CUdeviceptr table, bool *isRefused = nullptr) const;
+
+private:
+  Status prepare(const std::shared_ptr<const BlasHandle> &library,
+                 const ppx::ContractionT &contraction,
+                 const MatrixProducts &products, bool &isRefused);
+
+  std::vector<std::unique_ptr<ProductPart>> parts;
+  bool hasNoEpilogues = false;
+  std::string whyUnfused;
 };
 
 } // namespace pprt::cuda

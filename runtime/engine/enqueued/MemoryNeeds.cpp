@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MemoryNeeds.h"
-#include "../../backends/cuda/Matrices.h"
+#include "../../backends/cuda/Remainders.h"
 #include "../ScalarRows.h"
 #include "HostPlaces.h"
 #include "MoveTable.h"
@@ -48,7 +48,7 @@ MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
       continue;
     needs.workspace = std::max(needs.workspace, its->workspace_bytes);
     if (const auto products = cuda::findProducts(*its))
-      tables.back() = products->tableBytes();
+      tables.back() = cuda::tableBytes(cuda::findParts(*its, *products));
   }
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
     const ppx::ProgramT &program = ranks.program(rank);

@@ -44,6 +44,18 @@ bool readsManyForEach(Operation *op) {
   return op->hasTrait<ReadsMany>();
 }
 
+/// What is copied several times is computed once.
+bool repeatsElements(Operation *op) {
+  auto gather = dyn_cast<GatherOp>(op);
+  return gather && ranked(gather).getNumElements() >=
+                       2 * ranked(gather.getOperand()).getNumElements();
+}
+bool computesElements(const KernelCluster &cluster) {
+  return llvm::any_of(cluster.ops, [](Operation *op) {
+    return !op->hasTrait<MovesElements>();
+  });
+}
+
 bool isScalar(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements() == 1;
 }
@@ -295,6 +307,7 @@ int64_t KernelClusters::countElements(ArrayRef<KernelCluster *> merged) const {
 bool KernelClusters::tryJoin(Operation *op) {
   SmallVector<KernelCluster *> candidates;
   bool isFragment = isa<FragmentOp>(block.getParentOp());
+  const bool movesOnly = !wishes.keepsRows && repeatsElements(op);
   free.forEachRead(op, [&](Value value) {
     // A scalar is computed once, and read by the kernels that spread it: else
     // the step count would tie all updates together.
@@ -305,6 +318,7 @@ bool KernelClusters::tryJoin(Operation *op) {
     // Outside of fragments, a kernel of several phases, which run at different
     // times, would keep its inputs alive in between.
     if (cluster && !cluster->isAlone &&
+        !(movesOnly && computesElements(*cluster)) &&
         (isFragment || getPhase(cluster->ops.front()) == getPhase(op)) &&
         !llvm::is_contained(candidates, cluster))
       candidates.push_back(cluster);

@@ -59,6 +59,7 @@ public:
     // Of 4352 bytes of parameters, all that ptxas takes for drivers before
     // 12.1, addresses are 8 each; registers that hold them are fewer.
     wishes.mostBuffers = 128;
+    wishes.leastCopyUses = 8;
     wishes.mostLiveValues = 32; // of 4 elements: half of a thread's registers
     return wishes;
   }

@@ -66,6 +66,10 @@ struct KernelWishes {
   /// Tensors that a kernel reads and writes, whose addresses it is told; and
   /// values of a row that it has at once.
   unsigned mostBuffers = 128, mostLiveValues = 32;
+  /// For a library that knows no windows, a convolution is a product of copies
+  /// of what they meet, if each of these is read so often (0: never), and they
+  /// are at most so many times what it reads and writes.
+  int64_t leastCopyUses = 0, mostCopies = 64;
   /// Bytes that wait in memory for a kernel's last operand, and would not if
   /// each op ran as soon as it can.
   int64_t mostHeldBytes = 64 << 20;

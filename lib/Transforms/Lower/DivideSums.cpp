@@ -5,6 +5,9 @@
 // In: a sum that one core would compute, or that would read columns across
 // memory. Out: sums over rows or blocks of rows, and the sum of these.
 //
+// Also in: a sum or a product whose results are few, of which each is a long
+// sum. Out: a part of it for each of some outermost dimensions, and their sum.
+//
 // Rows are leading dimensions, the last of which may be divided. Whatever else
 // the kernels compute can then be divided as well. Where no divisor makes rows
 // of the right length, they are longer; where that leaves one row alone, it is
@@ -43,6 +46,9 @@ public:
   void run();
   /// Blocks of `block` elements of dimension `last`, behind which are columns.
   void runOnColumns(int64_t last, int64_t block);
+  /// Of `shape`: over its dimensions `inner` first, then over `outer`.
+  void runOnParts(ArrayRef<int64_t> shape, ArrayRef<int64_t> inner,
+                  ArrayRef<int64_t> outer);
 
 private:
   Division divide(ArrayRef<int64_t> shape) const;
@@ -190,6 +196,21 @@ void SumDivider::runOnColumns(int64_t last, int64_t block) {
   sum.erase();
 }
 
+void SumDivider::runOnParts(ArrayRef<int64_t> shape, ArrayRef<int64_t> inner,
+                            ArrayRef<int64_t> outer) {
+  Value value = sum.getOperand();
+  const Type element = ranked(value).getElementType();
+  if (element.isBF16())
+    value = convert(value, builder.getF32Type());
+  Value parts = reduce(reshape(value, shape), inner);
+  const SmallVector<int64_t> left =
+      llvm::map_to_vector(outer, [&](int64_t dim) {
+        return dim - llvm::count_if(inner, [&](int64_t d) { return d < dim; });
+      });
+  sum.replaceAllUsesWith(convert(reduce(parts, left), element));
+  sum.erase();
+}
+
 void pp::divideSum(ReduceOp sum, const pprt::KernelWishes &wishes) {
   if (ranked(sum).getNumElements() == 1)
     SumDivider(sum, wishes).run();
@@ -221,4 +242,114 @@ bool pp::divideColumnSum(ReduceOp sum, const pprt::KernelWishes &wishes) {
     return false;
   SumDivider(sum, wishes).runOnColumns(last, block);
   return true;
+}
+
+static RankedTensorType inF32IfHalf(RankedTensorType type) {
+  return type.getElementType().isBF16()
+             ? type.clone(Float32Type::get(type.getContext()))
+             : type;
+}
+
+bool pp::divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes) {
+  constexpr int64_t kFewColumns = 16;
+  const auto type = ranked(sum.getOperand());
+  SmallVector<int64_t> dims(sum.getDimensions()), shape(type.getShape());
+  llvm::sort(dims);
+  const int64_t results = ranked(sum).getNumElements();
+  if (wishes.leastSums == 0 || results <= 1 || type.getNumElements() == 0)
+    return false;
+  // Neighbours that are left are columns, which a core adds up side by side.
+  const int64_t last = type.getRank() - 1,
+                columns =
+                    llvm::is_contained(dims, last) ? 1 : type.getDimSize(last),
+                rows = results / columns,
+                length = type.getNumElements() / results;
+  const bool isLong =
+      length > wishes.mostSumElements ||
+      (rows > 1 && length * columns > wishes.mostSumElements * kFewColumns);
+  if (!isLong || rows >= wishes.leastSums)
+    return false;
+  // Whole dimensions if that leaves not many more parts than are needed.
+  constexpr int64_t kMostMore = 4;
+  int64_t needed = llvm::divideCeil(wishes.leastSums, rows);
+  SmallVector<int64_t> inner, outer;
+  int64_t moved = 0; // of dimensions, by one that is divided
+  for (int64_t dim : dims) {
+    const int64_t size = shape[dim + moved];
+    if (needed <= 1) {
+      inner.push_back(dim + moved);
+      continue;
+    }
+    outer.push_back(dim + moved);
+    if (size <= needed * kMostMore) {
+      needed = size * kMostMore < needed || size == 1
+                   ? llvm::divideCeil(needed, size)
+                   : 1;
+      continue;
+    }
+    const int64_t part = smallestDivisor(size, needed);
+    needed = 1;
+    if (part == size)
+      continue;
+    shape[dim + moved] = part;
+    shape.insert(shape.begin() + dim + moved + 1, size / part);
+    inner.push_back(dim + ++moved);
+  }
+  if (inner.empty() || outer.empty())
+    return false;
+  SumDivider(sum, wishes).runOnParts(shape, inner, outer);
+  return true;
+}
+
+void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelWishes &wishes) {
+  constexpr int64_t kTile = 128;
+  const RankedTensorType lhs = ranked(dot.getLhs()), type = dot.getType();
+  SmallVector<int64_t> lhsContract(dot.getLhsContract()),
+      rhsContract(dot.getRhsContract());
+  const size_t numBatch = dot.getLhsBatch().size();
+  const SmallVector<int64_t> lhsFree = dot.getLhsFree();
+  auto tiles = [&](size_t first, size_t end) {
+    return llvm::divideCeil(
+        ShapedType::getNumElements(type.getShape().slice(first, end - first)),
+        kTile);
+  };
+  const size_t columns = numBatch + lhsFree.size();
+  const int64_t rows =
+      ShapedType::getNumElements(type.getShape().take_front(numBatch)) *
+      tiles(numBatch, columns) * tiles(columns, type.getRank());
+  int64_t length = 1;
+  for (int64_t dim : lhsContract)
+    length *= lhs.getDimSize(dim);
+  // A product is made by many cores together where they are few.
+  constexpr int64_t kShare = 16;
+  if (wishes.leastSums == 0 || type.getNumElements() == 0 ||
+      rows * kShare >= wishes.leastSums || length <= wishes.mostSumElements ||
+      lhsContract.size() < 2)
+    return;
+  const auto *outermost = llvm::min_element(lhsContract);
+  const size_t place = outermost - lhsContract.begin();
+  const int64_t parts = lhs.getDimSize(*outermost);
+  if (parts == 1 || parts > wishes.leastSums)
+    return;
+  SmallVector<int64_t> lhsBatch(dot.getLhsBatch()), rhsBatch(dot.getRhsBatch()),
+      shape(type.getShape());
+  lhsBatch.insert(lhsBatch.begin(), lhsContract[place]);
+  rhsBatch.insert(rhsBatch.begin(), rhsContract[place]);
+  lhsContract.erase(lhsContract.begin() + place);
+  rhsContract.erase(rhsContract.begin() + place);
+  shape.insert(shape.begin(), parts);
+  OpBuilder builder(dot);
+  auto mark = [&](Operation *op) {
+    setKind(op, getKind(dot));
+    return op->getResult(0);
+  };
+  Value all = mark(DotGeneralOp::create(
+      builder, dot.getLoc(), inF32IfHalf(type.clone(shape)), dot.getLhs(),
+      dot.getRhs(), lhsBatch, rhsBatch, lhsContract, rhsContract));
+  Value sum = mark(ReduceOp::create(builder, dot.getLoc(), inF32IfHalf(type),
+                                    Reduction::Sum, all, ArrayRef<int64_t>{0}));
+  if (sum.getType() != type)
+    sum = mark(ConvertOp::create(builder, dot.getLoc(), type, sum));
+  dot.replaceAllUsesWith(sum);
+  dot.erase();
 }

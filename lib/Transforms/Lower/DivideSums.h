@@ -22,6 +22,12 @@ void divideSum(ReduceOp sum, const pprt::KernelWishes &wishes);
 /// the kernel that makes it. True if it was divided.
 bool divideColumnSum(ReduceOp sum, const pprt::KernelWishes &wishes);
 
+/// A sum, or a product, of many elements for each of few results, which would
+/// keep few cores busy, becomes the sum of what parts of its outermost
+/// dimensions add up to. What is bf16 is rounded once, at the end.
+bool divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes);
+void divideFewProducts(DotGeneralOp dot, const pprt::KernelWishes &wishes);
+
 /// How many rows of a dimension of `size` such a block has; 1: none is made.
 int64_t getSumBlock(int64_t size, const pprt::KernelWishes &wishes);
 

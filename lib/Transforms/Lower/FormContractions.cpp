@@ -9,14 +9,13 @@
 // operand may be read and is a second result then. It also takes the sum of an
 // operand over what is contracted, as that for a bias's gradient. It tries to
 // take everything, then less, until the target takes the kernel, and, where its
-// library may refuse on the device, the same can be done unfused. What windows
-// meet is copied first for a library that knows none; a product whose operands,
-// or windows of a result, lie too unevenly gets them transposed first.
+// library may refuse on the device, the same can be done unfused; a product
+// whose operands, or windows of a result, lie too unevenly gets them transposed
+// first.
 //
 //===----------------------------------------------------------------------===//
 #include "FormContractions.h"
 #include "MicroBatchSums.h"
-#include "UnfoldWindows.h"
 #include "UnfusedEpilogues.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
@@ -437,13 +436,6 @@ void ContractionFormer::straighten(ConvolutionOp old) {
 void ContractionFormer::run() {
   if (tryAll())
     return;
-  if (auto convolution = dyn_cast<ConvolutionOp>(product))
-    if (DotGeneralOp dot = unfoldWindows(convolution, target.kernelWishes())) {
-      product = dot;
-      builder.setInsertionPoint(dot);
-      if (tryAll())
-        return;
-    }
   if (auto dot = dyn_cast<DotGeneralOp>(product))
     straighten(dot);
   else

@@ -17,6 +17,7 @@
 #include "KernelBody.h"
 #include "KernelClusters.h"
 #include "PadRows.h"
+#include "UnfoldWindows.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/InPlace.h"
 #include "pp/Analysis/Target.h"
@@ -427,6 +428,8 @@ pprt::KernelWishes divideSums(Block &block, pprt::KernelWishes wishes) {
   for (auto reduce : llvm::make_early_inc_range(block.getOps<ReduceOp>()))
     if (wishes.sumBlockRows > 0 && divideColumnSum(reduce, wishes))
       hasBlocks = true;
+    else if (divideFewSums(reduce, wishes))
+      continue;
     else if (wishes.dividesSums)
       divideSum(reduce, wishes);
   if (!hasBlocks)
@@ -455,6 +458,11 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     unsigned threads = plan ? plan.getThreads() : 1;
     bool epilogues = !plan || plan.getWord(PlanKey::Epilogues) != "kernels";
+    if (wishes.leastCopyUses > 0)
+      getOperation()->walk(
+          [&](ConvolutionOp op) { unfoldWindows(op, wishes); });
+    getOperation()->walk(
+        [&](DotGeneralOp dot) { divideFewProducts(dot, wishes); });
     padRows(getOperation(), *asked);
     const bool isStrict = plan && plan.getWord(PlanKey::Numerics) == "strict";
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());

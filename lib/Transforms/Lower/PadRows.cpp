@@ -142,7 +142,7 @@ bool RowPadder::isMadeSo(Value value, StridedView view) const {
         return false;
       view = std::move(*before);
     } else {
-      return op->hasTrait<OpTrait::Elementwise>();
+      return op->hasTrait<OpTrait::Elementwise>() || isa<GatherOp>(op);
     }
   }
 }
@@ -234,7 +234,10 @@ void pp::padRows(ModuleOp module, const pprt::Target &target) {
   RowPadder padder(target);
   for (DotGeneralOp dot : products) {
     padder.tryToPad(followResult(dot.getResult()));
-    for (Value operand : {dot.getLhs(), dot.getRhs()})
-      padder.tryToPad(findSource(operand));
+    for (Value operand : {dot.getLhs(), dot.getRhs()}) {
+      // Copies are stored in the form in which they are multiplied.
+      Value source = findSource(operand);
+      padder.tryToPad(source.getDefiningOp<GatherOp>() ? operand : source);
+    }
   }
 }

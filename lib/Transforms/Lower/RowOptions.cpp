@@ -20,6 +20,8 @@ namespace {
 
 /// Elements per row that fill vector registers and stay in the first cache.
 constexpr int64_t kRowElements = 1024;
+/// Lanes that share a row, where they do.
+constexpr int64_t kRowLanes = 256;
 /// Columns of a block in a reduction over rows: four cache lines of f32.
 constexpr int64_t kColumnBlock = 64;
 
@@ -158,7 +160,12 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
   if (!coversRows(layout, option.rows) ||
       !operandsAgree(option, op, layout, free))
     return std::nullopt;
-  if (option.rows == 1 && others + countElements(op) > wishes.serialElements)
+  const int64_t inRow = (others + countElements(op)) / option.rows;
+  if (option.rows == 1 && inRow > wishes.serialElements)
+    return std::nullopt;
+  // Few rows that are long keep few cores busy for long.
+  if (option.rows < wishes.leastSums &&
+      inRow / kRowLanes > wishes.mostSumElements)
     return std::nullopt;
   return layout;
 }

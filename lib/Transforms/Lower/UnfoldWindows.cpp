@@ -41,7 +41,17 @@ public:
   DotGeneralOp run(const pprt::KernelWishes &wishes);
 
 private:
+  using Pairs = SmallVector<std::pair<int64_t, int64_t>>;
+
   bool isPossible();
+  bool areDimensions();
+  static bool isFree(const Slide &slide) {
+    return slide.window.taps == 1 && slide.positions == slide.window.size;
+  }
+  int64_t findTail(Value lhs, const Pairs &contract, const Pairs &free);
+  Value mergeTail(Value lhs, int64_t tail);
+  DotGeneralOp multiply(Value lhs, ArrayRef<int64_t> lhsBatch, Pairs contract,
+                        Pairs free);
   bool isWorthwhile(const pprt::KernelWishes &wishes);
   RankedTensorType paddedType();
   Value pad();
@@ -193,58 +203,164 @@ Value Unfolder::unfold() {
       ReshapeOp::create(builder, loc, type.clone(table), padded), numbers, 0);
 }
 
+/// Whether windows are no more than dimensions: of one tap each, or of one
+/// position that sees all.
+bool Unfolder::areDimensions() {
+  return llvm::all_of(slides, [&](const Slide &slide) {
+    const Window &window = slide.window;
+    return window.low == 0 && window.high == 0 && window.baseDilation == 1 &&
+           (isFree(slide) ? window.stride == 1
+                          : slide.positions == 1 && window.dilation == 1 &&
+                                window.taps == window.size && !op.getReverse());
+  });
+}
+
+/// The dimension of lhs that those behind it may be merged with, to be a row
+/// that can be padded where they are few elements: copies are contracted all
+/// alike, or not at all. The last one if there is no use in it.
+int64_t Unfolder::findTail(Value lhs, const Pairs &contract,
+                           const Pairs &free) {
+  constexpr int64_t kRowBits = 128;
+  const RankedTensorType type = ranked(lhs);
+  const int64_t last = type.getRank() - 1,
+                tail = first + int64_t(slides.size());
+  if (lhs == op.getLhs() ||
+      type.getDimSize(last) * type.getElementTypeBitWidth() % kRowBits == 0)
+    return last;
+  for (const bool isContracted : {false, true}) {
+    const Pairs &pairs = isContracted ? contract : free;
+    auto behind = llvm::make_filter_range(
+        pairs, [&](auto pair) { return pair.first >= tail; });
+    int64_t next = -1, count = 0;
+    for (auto [place, partner] : behind) {
+      count += !isContracted || next < 0 || partner == next;
+      next = partner + 1;
+    }
+    if (count == last - tail + 1)
+      return tail;
+  }
+  return last;
+}
+
+Value Unfolder::mergeTail(Value lhs, int64_t tail) {
+  ArrayRef<int64_t> shape = ranked(lhs).getShape();
+  if (tail == int64_t(shape.size()) - 1)
+    return lhs;
+  SmallVector<int64_t> merged(shape.take_front(tail));
+  merged.push_back(ShapedType::getNumElements(shape.drop_front(tail)));
+  return ReshapeOp::create(builder, loc, ranked(lhs).clone(merged), lhs);
+}
+
+/// The dot of `lhs`, and what brings its result into the convolution's form.
+/// `contract` pairs dimensions of lhs and rhs that are contracted, `free` those
+/// of lhs and the result.
+DotGeneralOp Unfolder::multiply(Value lhs, ArrayRef<int64_t> lhsBatch,
+                                Pairs contract, Pairs free) {
+  // In the order of lhs: so lie what a product adds up, and its rows.
+  llvm::sort(contract);
+  llvm::sort(free);
+  const int64_t tail = findTail(lhs, contract, free);
+  // Of rhs, taps that are alone are left out, of the result, positions; what
+  // the tail of lhs meets is one dimension.
+  const auto rhsType = ranked(op.getRhs());
+  SmallVector<int64_t> rhsShape, rhsPlace;
+  for (int64_t dim = 0; dim < rhsType.getRank(); ++dim) {
+    const int64_t size = rhsType.getDimSize(dim);
+    const auto *pair =
+        llvm::find_if(contract, [&](auto its) { return its.second == dim; });
+    if (pair != contract.end() && pair->first > tail) {
+      rhsShape.back() *= size;
+      rhsPlace.push_back(rhsShape.size() - 1);
+      continue;
+    }
+    rhsPlace.push_back(rhsShape.size());
+    if (pair != contract.end() || !llvm::is_contained(op.getRhsWindow(), dim))
+      rhsShape.push_back(size);
+  }
+  Value rhs = op.getRhs();
+  if (rhsShape.size() != rhsPlace.size())
+    rhs = ReshapeOp::create(builder, loc, rhsType.clone(rhsShape), rhs);
+  auto placed = [&](ArrayRef<int64_t> dims) {
+    return llvm::map_to_vector(dims, [&](int64_t d) { return rhsPlace[d]; });
+  };
+  const SmallVector<int64_t> plain = op.getResultPlain();
+  const size_t numBatch = lhsBatch.size(), numLeft = op.getLhsFree().size();
+  SmallVector<int64_t> lhsContract, rhsContract,
+      resultDims(ArrayRef(plain).take_front(numBatch));
+  for (auto [left, right] : contract)
+    if (left <= tail) {
+      lhsContract.push_back(left);
+      rhsContract.push_back(rhsPlace[right]);
+    }
+  for (auto [left, result] : free)
+    resultDims.push_back(result);
+  llvm::append_range(resultDims,
+                     ArrayRef(plain).drop_front(numBatch + numLeft));
+
+  const RankedTensorType type = op.getType();
+  SmallVector<int64_t> shape, whole, ascending(resultDims), order, ordered;
+  for (auto [i, dim] : llvm::enumerate(resultDims)) {
+    const int64_t size = type.getDimSize(dim);
+    whole.push_back(size);
+    const bool isLeft = i >= numBatch && i < numBatch + free.size();
+    if (isLeft && free[i - numBatch].first > tail)
+      shape.back() *= size;
+    else
+      shape.push_back(size);
+  }
+  auto dot = DotGeneralOp::create(
+      builder, loc, type.clone(shape), mergeTail(lhs, tail), rhs, lhsBatch,
+      placed(op.getRhsBatch()), lhsContract, rhsContract);
+  llvm::sort(ascending);
+  for (int64_t dim : ascending) {
+    order.push_back(llvm::find(resultDims, dim) - resultDims.begin());
+    ordered.push_back(type.getDimSize(dim));
+  }
+  Value result = dot;
+  if (whole != shape)
+    result = ReshapeOp::create(builder, loc, type.clone(whole), result);
+  if (!llvm::is_sorted(order))
+    result =
+        TransposeOp::create(builder, loc, type.clone(ordered), result, order);
+  if (ordered != type.getShape())
+    result = ReshapeOp::create(builder, loc, type, result);
+  op.getResult().replaceAllUsesWith(result);
+  return dot;
+}
+
 DotGeneralOp Unfolder::run(const pprt::KernelWishes &wishes) {
-  if (!isPossible() || !isWorthwhile(wishes))
+  const bool isPlain = areDimensions();
+  if (!isPossible() || (!isPlain && !isWorthwhile(wishes)))
     return nullptr;
   Operation *before = op->getPrevNode();
-  SmallVector<int64_t> lhsBatch, lhsContract, rhsContract, resultDims;
+  SmallVector<int64_t> lhsBatch;
+  Pairs contract, free;
+  auto placeIn = [&](int64_t dim) { return isPlain ? dim : placeOf(dim); };
   for (int64_t dim : op.getLhsBatch())
-    lhsBatch.push_back(placeOf(dim));
-  // In the order of the copies: so lie what a product adds up.
-  SmallVector<std::pair<int64_t, int64_t>> contract;
+    lhsBatch.push_back(placeIn(dim));
   for (auto [left, right] :
        llvm::zip_equal(op.getLhsContract(), op.getRhsContract()))
-    contract.push_back({placeOf(left), right});
-  for (auto [i, slide] : llvm::enumerate(slides))
-    contract.push_back({placeOfTap(i), slide.rhs});
-  llvm::sort(contract);
-  for (auto [place, dim] : contract) {
-    lhsContract.push_back(place);
-    rhsContract.push_back(dim);
-  }
-  // The dot's dimensions, as the convolution's: those of the batch, of lhs in
-  // the order of the copies, of rhs.
+    contract.push_back({placeIn(left), right});
   const SmallVector<int64_t> plain = op.getResultPlain(),
                              lhsFree = op.getLhsFree();
-  const size_t numBatch = lhsBatch.size();
-  llvm::append_range(resultDims, ArrayRef(plain).take_front(numBatch));
-  SmallVector<std::pair<int64_t, int64_t>> free;
   for (auto [i, dim] : llvm::enumerate(lhsFree))
-    free.push_back({placeOf(dim), plain[numBatch + i]});
+    free.push_back({placeIn(dim), plain[lhsBatch.size() + i]});
   for (auto [i, slide] : llvm::enumerate(slides))
-    free.push_back({placeOfPosition(i), slide.result});
-  llvm::sort(free);
-  for (auto [place, dim] : free)
-    resultDims.push_back(dim);
-  llvm::append_range(resultDims,
-                     ArrayRef(plain).drop_front(numBatch + lhsFree.size()));
-
-  SmallVector<int64_t> shape;
-  for (int64_t dim : resultDims)
-    shape.push_back(op.getType().getDimSize(dim));
-  auto dot = DotGeneralOp::create(builder, loc, op.getType().clone(shape),
-                                  unfold(), op.getRhs(), lhsBatch,
-                                  op.getRhsBatch(), lhsContract, rhsContract);
-  Value result = dot;
-  if (!llvm::is_sorted(resultDims))
-    result = TransposeOp::create(builder, loc, op.getType(), dot,
-                                 invertPermutationVector(resultDims));
+    if (!isPlain) {
+      contract.push_back({placeOfTap(i), slide.rhs});
+      free.push_back({placeOfPosition(i), slide.result});
+    } else if (isFree(slide)) {
+      free.push_back({slide.lhs, slide.result});
+    } else {
+      contract.push_back({slide.lhs, slide.rhs});
+    }
+  DotGeneralOp dot = multiply(isPlain ? op.getLhs() : unfold(), lhsBatch,
+                              std::move(contract), std::move(free));
   Block *block = op->getBlock();
   for (Operation &made : llvm::make_range(
            before ? std::next(before->getIterator()) : block->begin(),
            op->getIterator()))
     setKind(&made, getKind(op));
-  op.getResult().replaceAllUsesWith(result);
   op.erase();
   return dot;
 }

@@ -48,6 +48,8 @@ public:
     wishes.serialSumElements = 16 << 10;
     wishes.dividesSums = true;
     wishes.sumBlockRows = 0;
+    wishes.leastSums = 512;
+    wishes.mostSumElements = 8 << 10;
     wishes.leastRowElements = 32;
     wishes.mostRowElements = 1024;
     wishes.leastRows = 1024;

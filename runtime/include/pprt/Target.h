@@ -47,6 +47,10 @@ struct KernelWishes {
   int64_t serialElements = 32 << 10, serialSumElements = 32 << 10;
   /// A longer sum of all elements becomes sums of rows, and the sum of these.
   bool dividesSums = false;
+  /// So many sums at once, of a row or of a few columns, keep all cores busy;
+  /// where there are fewer (0: however few), and each has more elements than
+  /// this, they are divided, and so are those of products.
+  int64_t leastSums = 0, mostSumElements = 0;
   /// A sum over rows, which leaves columns, becomes sums over blocks of so many
   /// rows, which the kernel that makes the rows adds up as it goes, and the sum
   /// of these; 0: columns are added up from memory.

@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "DivideSums.h"
+#include "pp/Analysis/Contraction.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 
@@ -250,6 +251,14 @@ static RankedTensorType inF32IfHalf(RankedTensorType type) {
              : type;
 }
 
+/// A product may take it along.
+static bool isSumBesideProduct(ReduceOp sum) {
+  return llvm::any_of(sum.getOperand().getUsers(), [&](Operation *user) {
+    return isContraction(user) &&
+           (isSumOfOperand(sum, user, 0) || isSumOfOperand(sum, user, 1));
+  });
+}
+
 bool pp::divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes) {
   constexpr int64_t kFewColumns = 16;
   const auto type = ranked(sum.getOperand());
@@ -259,15 +268,16 @@ bool pp::divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes) {
   if (wishes.leastSums == 0 || results <= 1 || type.getNumElements() == 0)
     return false;
   // Neighbours that are left are columns, which a core adds up side by side.
-  const int64_t last = type.getRank() - 1,
-                columns =
-                    llvm::is_contained(dims, last) ? 1 : type.getDimSize(last),
-                rows = results / columns,
+  int64_t columns = 1;
+  for (int64_t dim = type.getRank();
+       dim-- > 0 && !llvm::is_contained(dims, dim);)
+    columns *= type.getDimSize(dim);
+  const int64_t rows = results / columns,
                 length = type.getNumElements() / results;
   const bool isLong =
       length > wishes.mostSumElements ||
       (rows > 1 && length * columns > wishes.mostSumElements * kFewColumns);
-  if (!isLong || rows >= wishes.leastSums)
+  if (!isLong || rows >= wishes.leastSums || isSumBesideProduct(sum))
     return false;
   // Whole dimensions if that leaves not many more parts than are needed.
   constexpr int64_t kMostMore = 4;

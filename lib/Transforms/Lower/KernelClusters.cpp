@@ -276,6 +276,7 @@ SmallVector<RowOption> pp::combine(ArrayRef<RowOption> a,
       RowOption option = left;
       for (auto &entry : right.layouts)
         option.layouts.insert(entry);
+      option.hasSum |= right.hasSum;
       both.push_back(std::move(option));
     }
   return both;
@@ -289,6 +290,7 @@ static void extendOptions(SmallVectorImpl<RowOption> &options, Operation *op,
     auto layout = extendOption(option, op, free, wishes, others);
     if (layout)
       option.layouts[op->getResult(0)] = *layout;
+    option.hasSum |= isa<ReduceOp>(op);
     return !layout;
   });
 }

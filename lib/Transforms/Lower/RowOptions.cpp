@@ -128,6 +128,29 @@ bool operandsAgree(const RowOption &option, Operation *op,
   return true;
 }
 
+/// How many elements of a row's part lie side by side.
+int64_t countNeighbours(RankedTensorType type, const RowLayout &layout) {
+  int64_t count = 1;
+  for (int64_t dim = type.getRank(); dim-- > 0;) {
+    count *= layout[dim].tile;
+    if (!layout[dim].isWhole() && type.getDimSize(dim) > 1)
+      break;
+  }
+  return count;
+}
+
+/// Whether rows would see so few neighbours of a large tensor that memory gives
+/// much more than they ask for.
+bool isStrewn(Value value, const RowLayout &layout,
+              const pprt::KernelWishes &wishes) {
+  RankedTensorType type = ranked(value);
+  const int64_t neighbours = countNeighbours(type, layout),
+                bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return type.getNumElements() > wishes.serialSumElements &&
+         neighbours * bytes < wishes.leastRunBytes &&
+         neighbours < localType(type, layout).getNumElements();
+}
+
 } // namespace
 
 int64_t pp::countElements(Operation *op) {
@@ -163,10 +186,20 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
   const int64_t inRow = (others + countElements(op)) / option.rows;
   if (option.rows == 1 && inRow > wishes.serialElements)
     return std::nullopt;
-  // Few rows that are long keep few cores busy for long.
-  if (option.rows < wishes.leastSums &&
-      inRow / kRowLanes > wishes.mostSumElements)
-    return std::nullopt;
+  if (wishes.leastSums > 0 && (option.hasSum || isa<ReduceOp>(op))) {
+    // Few rows that are long keep few cores busy for long.
+    if (option.rows < wishes.leastSums &&
+        (inRow / kRowLanes > wishes.mostSumElements ||
+         (!isa<ReduceOp>(op) &&
+          type.getNumElements() / option.rows > wishes.serialSumElements)))
+      return std::nullopt;
+    if (isStrewn(op->getResult(0), layout, wishes))
+      return std::nullopt;
+    auto operands = operandLayouts(op, layout);
+    for (auto [operand, its] : llvm::zip(op->getOperands(), *operands))
+      if (isStrewn(operand, its, wishes))
+        return std::nullopt;
+  }
   return layout;
 }
 
@@ -175,6 +208,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
   Value result = op->getResult(0);
   ArrayRef<int64_t> shape = ranked(result).getShape();
   RowOption serial;
+  serial.hasSum = isa<ReduceOp>(op);
   serial.layouts[result] = wholeLayout(ranked(result));
   SmallVector<RowOption> options;
   // There is nothing to divide in a tensor without elements.
@@ -188,6 +222,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
       return other.layouts[result] == layout;
     });
     bool isSerial = option.rows == 1 && countElements(op) > most;
+    option.hasSum = isa<ReduceOp>(op);
     if (!isKnown && !isSerial && operandsAgree(option, op, layout, free))
       options.push_back(std::move(option));
   };
@@ -225,17 +260,6 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
   if (options.empty())
     options.push_back(std::move(serial));
   return options;
-}
-
-/// How many elements of a row's part lie side by side.
-static int64_t countNeighbours(RankedTensorType type, const RowLayout &layout) {
-  int64_t count = 1;
-  for (int64_t dim = type.getRank(); dim-- > 0;) {
-    count *= layout[dim].tile;
-    if (!layout[dim].isWhole() && type.getDimSize(dim) > 1)
-      break;
-  }
-  return count;
 }
 
 double pp::scoreOption(const RowOption &option,

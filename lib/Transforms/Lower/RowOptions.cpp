@@ -126,6 +126,18 @@ bool operandsAgree(const RowOption &option, Operation *op,
   return true;
 }
 
+/// Whether cores would wait for a sum of columns in so few rows, while alone it
+/// divides into blocks of columns: to read its operand again costs less.
+bool hasTooFewRows(const RowOption &option, Operation *op,
+                   const pprt::KernelWishes &wishes) {
+  if (!isa<ReduceOp>(op) || option.rows >= wishes.leastLongRows)
+    return false;
+  const int64_t elements = ranked(op->getOperand(0)).getNumElements(),
+                columns = ranked(op->getResult(0)).getNumElements();
+  return elements / option.rows > wishes.serialSumElements &&
+         columns / kColumnBlock > option.rows;
+}
+
 } // namespace
 
 int64_t pp::countElements(Operation *op) {
@@ -159,6 +171,8 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
       !operandsAgree(option, op, layout, free))
     return std::nullopt;
   if (option.rows == 1 && others + countElements(op) > wishes.serialElements)
+    return std::nullopt;
+  if (hasTooFewRows(option, op, wishes))
     return std::nullopt;
   return layout;
 }

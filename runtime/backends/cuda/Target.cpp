@@ -51,6 +51,7 @@ public:
     wishes.leastRowElements = 32;
     wishes.mostRowElements = 1024;
     wishes.leastRows = 1024;
+    wishes.leastLongRows = 128; // a multiprocessor each
     wishes.leastColumns = 8;
     wishes.columnFactor = 4;
     wishes.leastRunBytes = 32;

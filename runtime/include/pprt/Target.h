@@ -55,6 +55,9 @@ struct KernelWishes {
   int64_t leastRowElements = 128, mostRowElements = 4096;
   /// So many rows keep all cores busy.
   int64_t leastRows = 8;
+  /// The same of rows of more than `serialSumElements`; sums of columns, which
+  /// would have more rows alone, join no kernel of fewer such rows.
+  int64_t leastLongRows = 1;
   /// Columns of a block in a reduction over rows, where there are few, and what
   /// divides them if it can.
   int64_t leastColumns = 16, columnFactor = 1;

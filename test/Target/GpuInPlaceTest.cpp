@@ -168,6 +168,25 @@ TEST(GpuInPlace, OverwritesWhatNobodyReads) {
   }
 }
 
+/// Blocks whose threads look through indices together, one of them with fewer
+/// elements than threads.
+TEST(GpuInPlace, AddsRowsToTables) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  const std::string table = "tensor<45x24xf64>",
+                    state = " {pp.role = #pp.role<state>, pp.name = \"p\"}";
+  pp::testing::compareOnGpu(
+      "func.func @main(%p: " + table + state +
+          ", %i: tensor<100xi32>, %u: tensor<100x24xf64>) -> (" + table +
+          state + ") {\n  %y = pp.scatter_add %p[%i], %u batch 0 : " + table +
+          ", tensor<100xi32>, tensor<100x24xf64>\n  return %y : " + table +
+          "\n}",
+      -2, 50, 0, [](StringRef ptx) {
+        EXPECT_EQ(ptx.count(".param .u64 .ptr .global .align 64"), 3);
+        EXPECT_TRUE(ptx.contains("bar.sync"));
+      });
+}
+
 /// Kernels that are written down may ask for too much.
 TEST(GpuInPlace, RefusesWhatOtherBlocksRead) {
   if (gpu::getLibdevice().empty())

@@ -120,7 +120,9 @@ HostTensor add(const Scatter &scatter, const std::vector<HostTensor> &inputs) {
     for (int64_t i = 0; i < width; ++i) {
       double &sum = table.values[row * width + i];
       sum += inputs[2].values[int64_t(place) * width + i];
-      sum = table.type.getElementType().isF32() ? double(float(sum)) : sum;
+      if (Type type = table.type.getElementType();
+          type.isF32() || type.isBF16())
+        sum = double(float(sum)); // bf16 is rounded at the end
     }
   }
   return table;
@@ -181,7 +183,13 @@ TEST(GpuIndexing, AddsRowsInOrder) {
       {{4, 5, 40}, 2, {4, 5}},      // one for each
       {{50, 64}, 0, {100}, "f32", "i64"},
       {{50, 64}, 0, {100}, "i32"},
-      {{50, 64}, 0, {100}, "f64"}};
+      {{50, 64}, 0, {100}, "f64"},
+      // And for blocks,
+      {{3, 128}, 0, {4000}},                  // again and again
+      {{3, 128}, 0, {4000}, "f32", "i64"},    // with wide indices
+      {{40, 512}, 0, {60}, "bf16"},           // by rows of whole warps
+      {{2, 3, 7, 24}, 2, {2, 3, 50}, "bf16"}, // that share batches
+      {{5, 7, 3, 1}, 1, {5, 40}, "bf16"}};    // by single elements
   for (const Scatter &scatter : all)
     for (uint64_t seed : {1, 2})
       EXPECT_GT(countInstructions(scatter, seed), 0) << scatter.text();
@@ -201,6 +209,41 @@ TEST(GpuIndexing, LooksThroughIndicesTogether) {
     std::printf("%.3f instructions of a lane for each index\n", each);
     EXPECT_LT(each, 1.5);
   }
+}
+
+// Fewer of a larger table: most blocks have none of its rows.
+TEST(GpuIndexing, LooksThroughIndicesByBlock) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  const Scatter scatter{{1024, 256}, 0, {1024}};
+  const int64_t count = countInstructions(scatter, 1);
+  ASSERT_GT(count, 0);
+  const double each = double(count) / double(scatter.elements() / 4) /
+                      double(scatter.indicesOfEach());
+  std::printf("%.3f instructions of a lane for each index\n", each);
+  EXPECT_LT(each, 0.3);
+}
+
+// What many indices are for is read many at once: loads lie one behind the
+// other, and lanes exchange what needs all of them before any is added.
+TEST(GpuIndexing, ReadsUpdatesTogether) {
+  if (gpu::getLibdevice().empty())
+    GTEST_SKIP() << "the build found no libdevice";
+  Kernel kernel(Scatter{{50, 512}, 0, {100}, "bf16"}.text());
+  ASSERT_TRUE(kernel.module);
+  auto text = gpu::compileToPtx(kernel.function, "kernel", pp::testing::kGpu);
+  ASSERT_TRUE(succeeded(text));
+  int64_t most = 0, loads = 0;
+  for (llvm::StringRef line : llvm::split(*text, '\n'))
+    if (line.contains("ld.global.nc.v4")) {
+      ++loads;
+    } else if (line.contains("shfl.sync") && loads > 0) {
+      most = std::max(most, loads);
+      loads = 0;
+    } else if (line.contains("add.f32")) {
+      loads = 0;
+    }
+  EXPECT_EQ(most, 16);
 }
 
 /// Sectors that warps ask for, by those that there are; -1 if it does not

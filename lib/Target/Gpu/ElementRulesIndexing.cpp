@@ -4,20 +4,13 @@
 //
 // scatter_add asks from the table's side: each element adds what is for it, in
 // the order of the indices and without atomic operations, so that the sum is
-// the same every time. Lanes of a warp look through the indices together: each
-// reads one of 32 and says whether it is for a row of theirs, and they go
-// through those that are. Where nobody has one among eight times as many, which
-// is so for most rows of a large table, these are passed over at once: for a
-// table of 50257 x 768 and 8192 indices that is 32 times some 60 instructions
-// for each of 301,542 warps, where 256 rounds of 20 took 1.9 ms of an H200.
+// the same every time (ScatterSearch.h).
 //
 //===----------------------------------------------------------------------===//
 #include "../LinalgScalars.h"
 #include "ElementRulesDetail.h"
+#include "ScatterSearch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace pp;
@@ -43,7 +36,9 @@ Scalars pp::gpu::gather(const Question &q, GatherOp op) {
 /// Numbers as `type`, such as the one to sum in, or back again.
 static Scalars converted(Elements &e, Scalars numbers, Type type) {
   for (Value &number : numbers)
-    number = emitConvert(e.b, e.loc, number, type);
+    number = number.getType().isBF16() && type.isF32()
+                 ? e.widen(number)
+                 : emitConvert(e.b, e.loc, number, type);
   return numbers;
 }
 
@@ -58,183 +53,12 @@ static Value widened(Elements &e, const Index &index) {
   return arith::ExtUIOp::create(e.b, e.loc, e.b.getI64Type(), value);
 }
 
-namespace {
-
-/// Lanes of a warp that go through indices together: those that are here, which
-/// may be few where others have nothing to do.
-class Searchers {
-  static constexpr int64_t kMostLanes = 32, kStretch = 8;
-
-public:
-  explicit Searchers(Elements &elements)
-      : e(elements), b(elements.b), loc(elements.loc), i32(b.getI32Type()) {
-    mask =
-        LLVM::CallIntrinsicOp::create(
-            b, loc, i32, b.getStringAttr("llvm.nvvm.activemask"), ValueRange())
-            .getResult(0);
-    count = LLVM::CtPopOp::create(b, loc, i32, mask);
-    self = numberOf(NVVM::LaneIdOp::create(b, loc, i32));
-  }
-
-  /// Calls `add` for each of the indices of `numbers` that is for row `own` of
-  /// a lane, in order, with a place among them. `rows`, and as many indices,
-  /// belong to each entry of a batch.
-  Scalars
-  visit(Value own, int64_t batch, int64_t rows, int64_t indices,
-        ValueRange sums, llvm::function_ref<Value(const Index &place)> numberAt,
-        llvm::function_ref<Scalars(Value isHere, Value place, ValueRange sums)>
-            add);
-
-private:
-  Value literal(int64_t number) {
-    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(number));
-  }
-  template <typename Op> Value make(Value x, Value y) {
-    return Op::create(b, loc, x, y);
-  }
-  Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
-    return arith::CmpIOp::create(b, loc, predicate, x, y);
-  }
-  Value ofAll(NVVM::ReduxKind kind, Value value) {
-    return NVVM::ReduxOp::create(b, loc, i32, value, kind, mask, false, false);
-  }
-  /// How many of the lanes are before one.
-  Value numberOf(Value lane) {
-    Value before =
-        make<arith::SubIOp>(make<arith::ShLIOp>(literal(1), lane), literal(1));
-    return LLVM::CtPopOp::create(b, loc, i32,
-                                 make<arith::AndIOp>(mask, before));
-  }
-
-  /// A number of all lanes, of which each sees whether it is true of one.
-  Value ballot(Value isTrue) {
-    return NVVM::VoteSyncOp::create(b, loc, i32, mask, isTrue,
-                                    NVVM::VoteSyncKind::ballot);
-  }
-  Elements &e;
-  OpBuilder &b;
-  Location loc;
-  Type i32;
-  Value mask, count, self;
-};
-
-Scalars
-Searchers::visit(Value own, int64_t batch, int64_t rows, int64_t indices,
-                 ValueRange sums,
-                 llvm::function_ref<Value(const Index &)> numberAt,
-                 llvm::function_ref<Scalars(Value, Value, ValueRange)> add) {
-  using Predicate = arith::CmpIPredicate;
-  // From the lowest row of theirs to the highest: neighbours, as a rule.
-  Value lowest = ofAll(NVVM::ReduxKind::UMIN, own),
-        span = make<arith::SubIOp>(ofAll(NVVM::ReduxKind::UMAX, own), lowest);
-  Value begin = literal(0), end = literal(indices);
-  auto entryOf = [&](Value row, int64_t size) {
-    return make<arith::DivUIOp>(row, literal(size));
-  };
-  if (batch > 1) {
-    begin = make<arith::MulIOp>(entryOf(lowest, rows), literal(indices));
-    Value last = entryOf(make<arith::AddIOp>(lowest, span), rows);
-    end = make<arith::MulIOp>(make<arith::AddIOp>(last, literal(1)),
-                              literal(indices));
-  }
-  Value rounds = make<arith::DivUIOp>(
-      make<arith::AddIOp>(make<arith::SubIOp>(end, begin),
-                          make<arith::SubIOp>(count, literal(1))),
-      count);
-  /// The index at place `mine`, and the row of all entries that it says, if it
-  /// says one.
-  auto indexAt = [&](Value mine) {
-    Value number = widened(e, numberAt(e.indices.known(mine, batch * indices)));
-    Value row = arith::TruncIOp::create(b, loc, i32, number);
-    if (batch > 1)
-      row = make<arith::AddIOp>(
-          row, make<arith::MulIOp>(entryOf(mine, indices), literal(rows)));
-    return std::pair(number, row);
-  };
-  auto isNear = [&](Value row) {
-    return compare(Predicate::ule, make<arith::SubIOp>(row, lowest), span);
-  };
-  auto placeIn = [&](Value number) {
-    return make<arith::AddIOp>(begin, make<arith::MulIOp>(number, count));
-  };
-  auto round = [&](const Index &number, ValueRange carried) -> Scalars {
-    Value first = placeIn(emitConvert(b, loc, e.indices.get(number), i32));
-    Value mine = make<arith::AddIOp>(first, self);
-    Value isThere = compare(Predicate::ult, mine, end);
-    mine = make<arith::MinUIOp>(mine, make<arith::SubIOp>(end, literal(1)));
-    const std::pair<Value, Value> index = indexAt(mine);
-    Value number64 = index.first, row = index.second;
-    Value isRow =
-        compare(Predicate::ult, number64,
-                arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(rows)));
-    Value found = ballot(
-        make<arith::AndIOp>(isThere, make<arith::AndIOp>(isRow, isNear(row))));
-    SmallVector<Value> state{found};
-    llvm::append_range(state, carried);
-    auto loop = scf::WhileOp::create(
-        b, loc, ValueRange(state).getTypes(), state,
-        [&](OpBuilder &, Location, ValueRange values) {
-          scf::ConditionOp::create(
-              b, loc, compare(Predicate::ne, values.front(), literal(0)),
-              values);
-        },
-        [&](OpBuilder &, Location, ValueRange values) {
-          Elements::Scope scope(e);
-          Value lane = LLVM::CountTrailingZerosOp::create(
-              b, loc, i32, values.front(), /*is_zero_poison=*/true);
-          Value target =
-              NVVM::ShflOp::create(b, loc, i32, mask, row, lane, literal(31),
-                                   NVVM::ShflKind::idx, UnitAttr());
-          Value place = make<arith::AddIOp>(first, numberOf(lane));
-          Scalars next{make<arith::AndIOp>(
-              values.front(), make<arith::SubIOp>(values.front(), literal(1)))};
-          llvm::append_range(next, add(compare(Predicate::eq, target, own),
-                                       place, values.drop_front()));
-          scf::YieldOp::create(b, loc, next);
-        });
-    return Scalars(loop.getResults().drop_front());
-  };
-  const int64_t most = batch * indices + 1;
-  if (indices < 2 * kStretch * kMostLanes)
-    return e.loop(e.indices.known(rounds, most), sums, round);
-  // A few rounds at once, that are done one by one only for who is there.
-  auto stretch = [&](const Index &number, ValueRange carried) -> Scalars {
-    Value first = make<arith::MulIOp>(
-              emitConvert(b, loc, e.indices.get(number), i32),
-              literal(kStretch)),
-          mine = make<arith::AddIOp>(placeIn(first), self);
-    Value isAny;
-    for (int64_t i = 0; i < kStretch; ++i) {
-      Value isHere = isNear(indexAt(mine).second);
-      isAny = i == 0 ? isHere : make<arith::OrIOp>(isAny, isHere);
-      mine = make<arith::AddIOp>(mine, count);
-    }
-    return e.choose(
-        compare(Predicate::ne, ballot(isAny), literal(0)),
-        ValueRange(carried).getTypes(),
-        [&] {
-          Value last = make<arith::AddIOp>(first, literal(kStretch));
-          return e.loop(e.indices.known(first, most),
-                        e.indices.known(last, most), 1, carried, round);
-        },
-        [&] { return Scalars(carried); });
-  };
-  Value whole = make<arith::DivUIOp>(
-      make<arith::DivUIOp>(make<arith::SubIOp>(end, begin), count),
-      literal(kStretch));
-  Scalars after = e.loop(e.indices.known(whole, most), sums, stretch);
-  return e.loop(
-      e.indices.known(make<arith::MulIOp>(whole, literal(kStretch)), most),
-      e.indices.known(rounds, most), 1, after, round);
-}
-
-} // namespace
-
 Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
   const int64_t batch = op.getBatchDims();
   if (q.place.crosses || (q.place.run >= 0 && q.place.run <= batch))
     return {};
   Elements &e = q.elements;
+  const std::optional<Team> team = e.takeTeam();
   auto table = ranked(op), numbers = ranked(op.getIndices()),
        updates = ranked(op.getUpdates());
   ArrayRef<int64_t> picked = numbers.getShape().drop_front(batch);
@@ -242,32 +66,29 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
   Type element = updates.getElementType(), compute = getComputeType(element);
   Scalars sums = converted(e, q.ask(0, q.place), compute);
   const SmallVector<Type> types(sums.size(), compute);
-  /// With the update of index number `step` of the place's batch, if it is for
-  /// the place.
-  auto add = [&](Value isHere, const Index &step, ValueRange carried) {
+  /// The update of index number `step` of the place's batch.
+  auto updatesOf = [&](const Index &step) {
     Indices from(indices.take_front(batch));
     llvm::append_range(from, e.indices.delinearize(step, picked));
     llvm::append_range(from, indices.drop_front(batch + 1));
     const int run =
         q.place.run < 0 ? -1 : q.place.run - batch - 1 + numbers.getRank();
+    return q.ask(2, e.at(updates.getShape(), from, run));
+  };
+  auto with = [&](ValueRange carried, Scalars more) {
+    more = converted(e, std::move(more), compute);
+    for (auto [sum, update] : llvm::zip_equal(carried, more))
+      update = emitCombine(e.b, e.loc, Reduction::Sum, sum, update);
+    return more;
+  };
+  /// With the update, if it is for the place.
+  auto add = [&](Value isHere, const Index &step, ValueRange carried) {
     return e.choose(
-        isHere, types,
-        [&] {
-          Scalars more = converted(
-              e, q.ask(2, e.at(updates.getShape(), from, run)), compute);
-          for (auto [sum, update] : llvm::zip_equal(carried, more))
-            update = emitCombine(e.b, e.loc, Reduction::Sum, sum, update);
-          return more;
-        },
+        isHere, types, [&] { return with(carried, updatesOf(step)); },
         [&] { return Scalars(carried); });
   };
-  const int64_t count = ShapedType::getNumElements(picked),
-                rows = table.getDimSize(batch),
-                entries = ShapedType::getNumElements(
-                    numbers.getShape().take_front(batch));
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  if (rows > 0 && count > 1 && entries * count < kMost &&
-      entries * rows < kMost) {
+  const SearchedIndices searched(op);
+  if (searched.canShare()) {
     Index own = e.indices.linearize(indices.take_front(batch + 1),
                                     table.getShape().take_front(batch + 1));
     Type i32 = e.b.getI32Type();
@@ -276,20 +97,47 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
                     e.indices.get(e.indices.multiply(
                         e.indices.linearize(indices.take_front(batch),
                                             table.getShape().take_front(batch)),
-                        count)),
+                        searched.indices)),
                     i32);
-    sums = Searchers(e).visit(
-        emitConvert(e.b, e.loc, e.indices.get(own), i32), entries, rows, count,
-        sums,
-        [&](const Index &place) {
-          return q.askOne(1, e.at(numbers.getShape(), place));
-        },
-        [&](Value isHere, Value place, ValueRange carried) {
-          Value step = arith::SubIOp::create(e.b, e.loc, place, before);
-          return add(isHere, e.indices.known(step, count), carried);
-        });
+    auto stepOf = [&](Value place) -> Value {
+      return arith::SubIOp::create(e.b, e.loc, place, before);
+    };
+    auto numberAt = [&](const Index &place) {
+      return widened(e, q.askOne(1, e.at(numbers.getShape(), place)));
+    };
+    auto addHits = [&](ArrayRef<Hit> hits, ValueRange carried) -> Scalars {
+      if (hits.size() == 1)
+        return add(hits[0].isHere,
+                   e.indices.known(stepOf(hits[0].place), searched.indices),
+                   carried);
+      // All are read before any is added; who is not concerned reads the first.
+      Value zero =
+          arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(0));
+      SmallVector<Scalars> all;
+      SmallVector<Value> some; // one of what a load reads
+      for (const Hit &hit : hits) {
+        Value step = arith::SelectOp::create(e.b, e.loc, hit.isHere,
+                                             stepOf(hit.place), zero);
+        all.push_back(updatesOf(e.indices.known(step, searched.indices)));
+        some.push_back(all.back().front());
+      }
+      Value isFirst =
+          arith::AndIOp::create(e.b, e.loc, hits[0].isHere, haveAll(e, some));
+      Scalars now(carried);
+      for (auto [number, more] : llvm::enumerate(all)) {
+        Value isHere = number == 0 ? isFirst : hits[number].isHere;
+        for (auto [sum, next] : llvm::zip_equal(now, with(now, more)))
+          sum = arith::SelectOp::create(e.b, e.loc, isHere, next, sum);
+      }
+      return now;
+    };
+    Value row = emitConvert(e.b, e.loc, e.indices.get(own), i32);
+    sums = team
+               ? searchByBlock(e, *team, searched, row, sums, numberAt, addHits)
+               : searchByWarp(e, searched, row, sums, numberAt, addHits);
     return converted(e, sums, element);
   }
+  const int64_t count = ShapedType::getNumElements(picked);
   Value row = widened(e, indices[batch]);
   sums = e.loop(IndexBuilder::literal(count), sums,
                 [&](const Index &step, ValueRange carried) {

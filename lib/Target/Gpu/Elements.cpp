@@ -17,8 +17,8 @@ using namespace pp::gpu;
 
 /// The widest access of a lane.
 static constexpr int64_t kVectorBytes = 16;
-/// Global memory, as NVVM numbers address spaces.
-static constexpr unsigned kGlobal = 1;
+/// Address spaces, as NVVM numbers them.
+static constexpr unsigned kGlobal = 1, kShared = 3;
 
 //===----------------------------------------------------------------------===//
 // Places
@@ -302,6 +302,19 @@ Value Elements::getTable(DenseElementsAttr elements) {
       outside, loc, array, /*isConstant=*/true, LLVM::Linkage::Internal,
       "table" + std::to_string(number), values, kVectorBytes, kGlobal);
   return LLVM::AddressOfOp::create(b, loc, table);
+}
+
+Value Elements::getRoom(const std::string &name, int64_t bytes) {
+  ModuleOp module = getModule();
+  auto room = module.lookupSymbol<LLVM::GlobalOp>(name);
+  if (!room) {
+    auto outside = OpBuilder::atBlockBegin(module.getBody());
+    room = LLVM::GlobalOp::create(
+        outside, loc, LLVM::LLVMArrayType::get(b.getI8Type(), bytes),
+        /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+        kVectorBytes, kShared);
+  }
+  return LLVM::AddressOfOp::create(b, loc, room);
 }
 
 Value Elements::getLaunchScalar(int64_t position) {

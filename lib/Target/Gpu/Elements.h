@@ -26,6 +26,8 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
+#include <utility>
 
 namespace pp::gpu {
 
@@ -42,6 +44,14 @@ struct Place {
   bool isDense = false;
   /// It may go on behind the end of its dimension, in row-major order.
   bool crosses = false;
+};
+
+/// All threads of a block, which have the runs behind each other.
+struct Team {
+  Index thread;     ///< in the block
+  int64_t threads;  ///< whole warps
+  Index first;      ///< run of the block
+  int64_t runs = 0; ///< of all blocks; who has none takes the last one, too
 };
 
 class Elements {
@@ -97,6 +107,12 @@ public:
   mlir::Value widen(mlir::Value element);
   /// The elements of a literal that are not all equal.
   mlir::Value getTable(mlir::DenseElementsAttr elements);
+  /// Shared memory of the block, by its name.
+  mlir::Value getRoom(const std::string &name, int64_t bytes);
+  /// All threads of a block are about to ask for their runs of the only result.
+  /// They may meet in the rule that is asked first, and in no other.
+  void setTeam(Team all) { team = std::move(all); }
+  std::optional<Team> takeTeam() { return std::exchange(team, std::nullopt); }
   /// Scalar number `position` of the launch, an i64.
   mlir::Value getLaunchScalar(int64_t position);
 
@@ -144,6 +160,7 @@ private:
   unsigned numAsked = 0;
   mlir::Value scalars;
   Lookup lookup;
+  std::optional<Team> team;
   llvm::DenseMap<mlir::Value, mlir::Value> addresses;
   Scalars loadHalves(mlir::Value address, mlir::Type element,
                      const Place &place, int64_t piece);

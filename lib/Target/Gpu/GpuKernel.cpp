@@ -9,6 +9,7 @@
 #include "GpuKernel.h"
 #include "ElementRules.h"
 #include "Rows.h"
+#include "ScatterSearch.h"
 #include "Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -45,6 +46,8 @@ struct Form {
   /// Runs of a result that a thread has, one after the other, where there are
   /// no rows.
   int64_t turns = 1;
+  /// All threads of a block look for what is for its part of the result.
+  bool isSearch = false;
   /// Of each result, which others it shares tensors with.
   SmallVector<unsigned> apart;
   RowParts parts;
@@ -211,6 +214,8 @@ static FailureOr<Form> chooseForm(func::FuncOp kernel) {
     form.turns = countTurns(kernel, runs);
     form.launch.grid = llvm::divideCeil(runs, form.launch.block * form.turns);
   }
+  form.isSearch = !form.hasRows && !form.hasLargeIndices &&
+                  isBlockSearch(kernel, form.width);
   form.apart = findApart(kernel);
   form.parts = std::move(*parts);
   return form;
@@ -273,6 +278,7 @@ private:
   LogicalResult verifyInPlace();
   func::FuncOp addFunction(StringRef name);
   void buildFlat(Elements &elements);
+  void buildSearch(Elements &elements);
   template <typename Register> Value readRegister() {
     return Register::create(b, loc, b.getI32Type());
   }
@@ -381,6 +387,52 @@ void GpuKernel::buildFlat(Elements &e) {
   }
 }
 
+/// Each block its part of the only result, which no thread leaves before the
+/// others: one that has no run computes the last one, too.
+void GpuKernel::buildSearch(Elements &e) {
+  const Destination &destination = destinations.front();
+  RankedTensorType type = ranked(destination.result);
+  const int64_t width = e.getWidth(), runs = type.getNumElements() / width;
+  const LaunchShape &launch = form.launch;
+  Index thread =
+            e.indices.known(readRegister<NVVM::ThreadIdXOp>(), launch.block),
+        block = e.indices.known(readRegister<NVVM::BlockIdXOp>(), launch.grid);
+  Index firstOfBlock = e.indices.multiply(block, launch.block * form.turns);
+  computeScalars(e);
+  auto onlyIf = [&](const Index &run, llvm::function_ref<void()> body) {
+    if (run.bound <= runs)
+      return body();
+    Value isThere =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                              e.indices.get(run), e.indices.getLiteral(runs));
+    e.choose(
+        isThere, {},
+        [&]() -> Scalars {
+          body();
+          return {};
+        },
+        [] { return Scalars(); });
+  };
+  auto takeTurn = [&](const Index &turn) {
+    Index first = e.indices.add(firstOfBlock, turn),
+          wanted = e.indices.add(first, thread),
+          run = e.indices.limit(wanted, runs - 1);
+    const Place &place =
+        e.at(type.getShape(), e.indices.multiply(run, width), width > 1);
+    e.setTeam({thread, launch.block, first, runs});
+    Scalars elements = e.get(destination.result, place);
+    onlyIf(wanted, [&] {
+      e.store(destination.address, destination.inMemory, place, elements);
+    });
+  };
+  e.loop(IndexBuilder::literal(0),
+         IndexBuilder::literal(form.turns * launch.block), launch.block, {},
+         [&](const Index &turn, ValueRange) -> Scalars {
+           onlyIf(e.indices.add(firstOfBlock, turn), [&] { takeTurn(turn); });
+           return {};
+         });
+}
+
 /// Reports an argument that another thread may have overwritten when it is
 /// read.
 LogicalResult GpuKernel::verifyInPlace() {
@@ -443,6 +495,8 @@ LogicalResult GpuKernel::build(StringRef name) {
           buildRows(elements, form.parts, form.rows,
                     readRegister<NVVM::BlockIdXOp>(),
                     readRegister<NVVM::ThreadIdXOp>(), destinations);
+        else if (form.isSearch)
+          buildSearch(elements);
         else
           buildFlat(elements);
         return {};

@@ -13,9 +13,6 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-/// As NVVM numbers address spaces.
-static constexpr unsigned kShared = 3;
-
 static constexpr int64_t kAlignment = 16;
 
 int64_t Lanes::countBytes(Type element, int64_t count) {
@@ -82,21 +79,7 @@ Value Lanes::allocate(Type element, int64_t count) {
   const std::string name = "shared" + std::to_string(usedBytes);
   usedBytes += bytes;
   assert(usedBytes + handedBytes <= kSharedBytes && "of RowMapping.cpp");
-  return getRoom(name, bytes);
-}
-
-/// Memory of the block, by its name.
-Value Lanes::getRoom(const std::string &name, int64_t bytes) {
-  ModuleOp module = e.getModule();
-  auto room = module.lookupSymbol<LLVM::GlobalOp>(name);
-  if (!room) {
-    auto outside = OpBuilder::atBlockBegin(module.getBody());
-    room = LLVM::GlobalOp::create(
-        outside, e.loc, LLVM::LLVMArrayType::get(e.b.getI8Type(), bytes),
-        /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
-        kAlignment, kShared);
-  }
-  return LLVM::AddressOfOp::create(e.b, e.loc, room);
+  return e.getRoom(name, bytes);
 }
 
 Value Lanes::loadShared(Value room, Type element, const Index &index) {
@@ -130,7 +113,7 @@ SmallVector<Value> Lanes::getRooms(TypeRange types, int64_t count) {
   int64_t offset = isSecondRoom ? handedBytes / 2 : 0;
   isSecondRoom = !isSecondRoom;
   for (Type type : types) {
-    Value room = getRoom("handed", handedBytes);
+    Value room = e.getRoom("handed", handedBytes);
     rooms.push_back(LLVM::GEPOp::create(e.b, e.loc, room.getType(),
                                         e.b.getI8Type(), room,
                                         ArrayRef<LLVM::GEPArg>{int32_t(offset)},

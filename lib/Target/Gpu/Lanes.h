@@ -68,7 +68,6 @@ private:
   Scalars combineWarps(const Reducer &reducer,
                        llvm::ArrayRef<mlir::Value> rooms, mlir::TypeRange types,
                        const Index &first, int64_t stride);
-  mlir::Value getRoom(const std::string &name, int64_t bytes);
 
   Elements &e;
   int64_t block, lanes;

@@ -80,6 +80,22 @@ func.func @largest(%x: tensor<16384x32003xf32>) -> tensor<f32> {
   return %s : tensor<f32>
 }
 
+// A sum of columns that leaves as few rows as a batch has is one of parts, and of these: the
+// rows would be long, and few of a GPU's cores had one. Shorter ones join what they add up.
+// CHECK-LABEL: func.func @biases
+func.func @biases(%x: tensor<8x1280x3072xf32>, %y: tensor<8x20x768xf32>)
+    -> (tensor<8x1280x3072xf32>, tensor<8x3072xf32>, tensor<8x20x768xf32>, tensor<8x768xf32>) {
+  // GPU: %[[TANH:.*]] = pp.launch @{{.*}}(%arg0){{.*}} -> tensor<8x1280x3072xf32>
+  // GPU: %[[PARTS:.*]] = pp.launch @[[$PARTS:.*]](%[[TANH]]){{.*}} -> tensor<8x64x3072xf32>
+  // GPU: pp.launch @{{.*}}(%[[PARTS]]){{.*}} -> tensor<8x3072xf32>
+  // GPU: pp.launch @{{.*}}(%arg1){{.*}} -> (tensor<8x20x768xf32>, tensor<8x768xf32>)
+  %t = pp.tanh %x : tensor<8x1280x3072xf32>
+  %s = pp.reduce sum %t dims [1] : tensor<8x1280x3072xf32> -> tensor<8x3072xf32>
+  %u = pp.tanh %y : tensor<8x20x768xf32>
+  %v = pp.reduce sum %u dims [1] : tensor<8x20x768xf32> -> tensor<8x768xf32>
+  return %t, %s, %u, %v : tensor<8x1280x3072xf32>, tensor<8x3072xf32>, tensor<8x20x768xf32>, tensor<8x768xf32>
+}
+
 // GPU: func.func private @fused_0{{.*}} #pp.rows<256,
 // CPU: func.func private @fused_0{{.*}} #pp.rows<2,
 // GPU: func.func private @fused_1{{.*}} #pp.rows<96,
@@ -89,3 +105,4 @@ func.func @largest(%x: tensor<16384x32003xf32>) -> tensor<f32> {
 // CPU: func.func private @fused_3{{.*}} #pp.rows<1,
 // GPU: func.func private @[[$LONG]]{{.*}} #pp.rows<3200,
 // GPU: func.func private @[[$PRIME]]{{.*}} #pp.rows<62,
+// GPU: func.func private @[[$PARTS]]{{.*}} #pp.rows<196608,

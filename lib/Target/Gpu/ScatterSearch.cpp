@@ -1,0 +1,578 @@
+//===- ScatterSearch.cpp - which indices are for whom ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lanes of a warp each read one of 32 indices and say whether it is for a row
+// of theirs, and they go through those that are.
+//
+// Where all threads of a block are there, they do so together: each warp looks
+// at a part of the indices, whatever rows they may be for, and writes those of
+// the block's rows into shared memory. Of a large table most blocks have none:
+// for 50257 x 768 of bf16 and 8192 indices each warp that looks for itself
+// reads 32 KiB, which is 150 us of an H200, and its share of the block's an
+// eighth of that. Rows that are many indices', as that of the blank of a text
+// or that of all tokens that an expert has no place for, are one thread's to
+// add up, in order: it reads 16 updates at once, where one after the other took
+// 0.6 us each.
+//
+//===----------------------------------------------------------------------===//
+#include "ScatterSearch.h"
+#include "../LinalgScalars.h"
+#include "Lanes.h"
+#include "Tiles.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "pp/IR/PaddedRows.h"
+#include "pp/IR/Values.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::gpu;
+using Predicate = arith::CmpIPredicate;
+
+SearchedIndices::SearchedIndices(ScatterAddOp op) {
+  const int64_t batch = op.getBatchDims();
+  ArrayRef<int64_t> table = ranked(op).getShape(),
+                    numbers = ranked(op.getIndices()).getShape();
+  entries = ShapedType::getNumElements(numbers.take_front(batch));
+  indices = ShapedType::getNumElements(numbers.drop_front(batch));
+  rows = table[batch];
+  rowElements = ShapedType::getNumElements(table.drop_front(batch + 1));
+  isNarrow =
+      entries == 1 && ranked(op.getIndices()).getElementTypeBitWidth() <= 32;
+}
+
+bool SearchedIndices::canShare() const {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  return rows > 0 && indices > 1 && entries * indices < kMost &&
+         entries * rows < kMost;
+}
+
+namespace {
+
+/// What all lanes of `mask` do together.
+class Search {
+protected:
+  Search(Elements &elements, const SearchedIndices &searched, NumberAt numberAt)
+      : e(elements), b(elements.b), loc(elements.loc), i32(b.getI32Type()),
+        searched(searched), numberAt(numberAt) {}
+
+  Value literal(int64_t number) {
+    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(number));
+  }
+  template <typename Op> Value make(Value x, Value y) {
+    return Op::create(b, loc, x, y);
+  }
+  Value compare(Predicate predicate, Value x, Value y) {
+    return arith::CmpIOp::create(b, loc, predicate, x, y);
+  }
+  Value choose(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, loc, condition, x, y);
+  }
+  Value countBits(Value bits) {
+    return LLVM::CtPopOp::create(b, loc, i32, bits);
+  }
+  Value ofAll(NVVM::ReduxKind kind, Value value) {
+    return NVVM::ReduxOp::create(b, loc, i32, value, kind, mask, false, false);
+  }
+  Value ofLane(Value value, Value lane) {
+    return NVVM::ShflOp::create(b, loc, i32, mask, value, lane, literal(31),
+                                NVVM::ShflKind::idx, UnitAttr());
+  }
+  /// A number of all lanes, of which each sees whether it is true of one.
+  Value ballot(Value isTrue) {
+    return NVVM::VoteSyncOp::create(b, loc, i32, mask, isTrue,
+                                    NVVM::VoteSyncKind::ballot);
+  }
+  /// Of no bits, the last one.
+  Value lowestBit(Value bits) {
+    return LLVM::CountTrailingZerosOp::create(
+        b, loc, i32,
+        make<arith::OrIOp>(bits, literal(std::numeric_limits<int32_t>::min())),
+        /*is_zero_poison=*/true);
+  }
+  Value withoutLowestBit(Value bits) {
+    return make<arith::AndIOp>(bits, make<arith::SubIOp>(bits, literal(1)));
+  }
+  /// The bits of `bits` that are below that of a lane.
+  Value before(Value lane, Value bits) {
+    return make<arith::AndIOp>(
+        bits,
+        make<arith::SubIOp>(make<arith::ShLIOp>(literal(1), lane), literal(1)));
+  }
+
+  Value entryOf(Value row, int64_t size) {
+    return make<arith::DivUIOp>(row, literal(size));
+  }
+  /// The first index, and the one behind the last, of the entries of rows from
+  /// `lowest` to `lowest + span`.
+  std::pair<Value, Value> findIndices(Value lowest, Value span) {
+    Value count = literal(searched.indices);
+    if (searched.entries == 1)
+      return {literal(0), count};
+    Value last = entryOf(make<arith::AddIOp>(lowest, span), searched.rows);
+    return {make<arith::MulIOp>(entryOf(lowest, searched.rows), count),
+            make<arith::MulIOp>(make<arith::AddIOp>(last, literal(1)), count)};
+  }
+  /// The index at a place, and the row of all entries that it says, if it says
+  /// one.
+  struct Read {
+    Value number, row;
+  };
+  Read indexAt(Value place) {
+    Value number =
+        numberAt(e.indices.known(place, searched.entries * searched.indices));
+    Value row = arith::TruncIOp::create(b, loc, i32, number);
+    if (searched.entries > 1)
+      row = make<arith::AddIOp>(
+          row, make<arith::MulIOp>(entryOf(place, searched.indices),
+                                   literal(searched.rows)));
+    return {number, row};
+  }
+  Value isRow(Value number) {
+    return compare(
+        Predicate::ult, number,
+        arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(searched.rows)));
+  }
+
+  Elements &e;
+  OpBuilder &b;
+  Location loc;
+  Type i32;
+  const SearchedIndices searched;
+  NumberAt numberAt;
+  Value mask;
+};
+
+//===----------------------------------------------------------------------===//
+// Warps
+//===----------------------------------------------------------------------===//
+
+/// Lanes that are here, which may be few where others have nothing to do. Where
+/// nobody has one among eight times as many indices, these are passed over at
+/// once.
+class WarpSearch : Search {
+  static constexpr int64_t kMostLanes = 32, kStretch = 8;
+
+public:
+  WarpSearch(Elements &elements, const SearchedIndices &searched,
+             NumberAt numberAt)
+      : Search(elements, searched, numberAt) {
+    mask =
+        LLVM::CallIntrinsicOp::create(
+            b, loc, i32, b.getStringAttr("llvm.nvvm.activemask"), ValueRange())
+            .getResult(0);
+    count = countBits(mask);
+    self = numberOf(NVVM::LaneIdOp::create(b, loc, i32));
+  }
+
+  Scalars visit(Value own, ValueRange sums, AddHits add);
+
+private:
+  /// How many of the lanes are before one.
+  Value numberOf(Value lane) { return countBits(before(lane, mask)); }
+
+  Value count, self;
+};
+
+Scalars WarpSearch::visit(Value own, ValueRange sums, AddHits add) {
+  // From the lowest row of theirs to the highest: neighbours, as a rule.
+  Value lowest = ofAll(NVVM::ReduxKind::UMIN, own),
+        span = make<arith::SubIOp>(ofAll(NVVM::ReduxKind::UMAX, own), lowest);
+  Value begin, end;
+  std::tie(begin, end) = findIndices(lowest, span);
+  Value rounds = make<arith::DivUIOp>(
+      make<arith::AddIOp>(make<arith::SubIOp>(end, begin),
+                          make<arith::SubIOp>(count, literal(1))),
+      count);
+  auto isNear = [&](Value row) {
+    return compare(Predicate::ule, make<arith::SubIOp>(row, lowest), span);
+  };
+  auto placeIn = [&](Value number) {
+    return make<arith::AddIOp>(begin, make<arith::MulIOp>(number, count));
+  };
+  auto round = [&](const Index &number, ValueRange carried) -> Scalars {
+    Value first = placeIn(emitConvert(b, loc, e.indices.get(number), i32));
+    Value mine = make<arith::AddIOp>(first, self);
+    Value isThere = compare(Predicate::ult, mine, end);
+    mine = make<arith::MinUIOp>(mine, make<arith::SubIOp>(end, literal(1)));
+    const Read index = indexAt(mine);
+    Value row = index.row;
+    Value found = ballot(make<arith::AndIOp>(
+        isThere, make<arith::AndIOp>(isRow(index.number), isNear(row))));
+    SmallVector<Value> state{found};
+    llvm::append_range(state, carried);
+    auto loop = scf::WhileOp::create(
+        b, loc, ValueRange(state).getTypes(), state,
+        [&](OpBuilder &, Location, ValueRange values) {
+          scf::ConditionOp::create(
+              b, loc, compare(Predicate::ne, values.front(), literal(0)),
+              values);
+        },
+        [&](OpBuilder &, Location, ValueRange values) {
+          Elements::Scope scope(e);
+          Value lane = LLVM::CountTrailingZerosOp::create(
+              b, loc, i32, values.front(), /*is_zero_poison=*/true);
+          Value target = ofLane(row, lane);
+          Value place = make<arith::AddIOp>(first, numberOf(lane));
+          Scalars next{make<arith::AndIOp>(
+              values.front(), make<arith::SubIOp>(values.front(), literal(1)))};
+          const Hit hit{compare(Predicate::eq, target, own), place};
+          llvm::append_range(next, add(hit, values.drop_front()));
+          scf::YieldOp::create(b, loc, next);
+        });
+    return Scalars(loop.getResults().drop_front());
+  };
+  const int64_t most = searched.entries * searched.indices + 1;
+  if (searched.indices < 2 * kStretch * kMostLanes)
+    return e.loop(e.indices.known(rounds, most), sums, round);
+  // A few rounds at once, that are done one by one only for who is there.
+  auto stretch = [&](const Index &number, ValueRange carried) -> Scalars {
+    Value first = make<arith::MulIOp>(
+              emitConvert(b, loc, e.indices.get(number), i32),
+              literal(kStretch)),
+          mine = make<arith::AddIOp>(placeIn(first), self);
+    Value isAny;
+    for (int64_t i = 0; i < kStretch; ++i) {
+      Value isHere = isNear(indexAt(mine).row);
+      isAny = i == 0 ? isHere : make<arith::OrIOp>(isAny, isHere);
+      mine = make<arith::AddIOp>(mine, count);
+    }
+    return e.choose(
+        compare(Predicate::ne, ballot(isAny), literal(0)),
+        ValueRange(carried).getTypes(),
+        [&] {
+          Value last = make<arith::AddIOp>(first, literal(kStretch));
+          return e.loop(e.indices.known(first, most),
+                        e.indices.known(last, most), 1, carried, round);
+        },
+        [&] { return Scalars(carried); });
+  };
+  Value whole = make<arith::DivUIOp>(
+      make<arith::DivUIOp>(make<arith::SubIOp>(end, begin), count),
+      literal(kStretch));
+  Scalars after = e.loop(e.indices.known(whole, most), sums, stretch);
+  return e.loop(
+      e.indices.known(make<arith::MulIOp>(whole, literal(kStretch)), most),
+      e.indices.known(rounds, most), 1, after, round);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+class BlockSearch : Search {
+  /// Indices that a thread looks at before the block meets.
+  static constexpr int64_t kMostEach = 16;
+  /// Updates that are read at once.
+  static constexpr int64_t kMany = 16, kFew = 4;
+
+public:
+  BlockSearch(Elements &elements, const Team &team,
+              const SearchedIndices &searched, NumberAt numberAt);
+
+  Scalars visit(Value own, ValueRange sums, AddHits add);
+
+private:
+  /// How many of a warp's indices are for the block's rows; of each of a lane's
+  /// indices, which lanes'.
+  struct Found {
+    Value count;
+    SmallVector<Value> lanes;
+  };
+  Value valueOf(const Index &index) {
+    return emitConvert(b, loc, e.indices.get(index), i32);
+  }
+  Value addressIn(Value room, Value index) {
+    return LLVM::GEPOp::create(b, loc, room.getType(), i32, room,
+                               ArrayRef<LLVM::GEPArg>{index},
+                               LLVM::GEPNoWrapFlags::inbounds);
+  }
+  Value load(Value room, Value index) {
+    return LLVM::LoadOp::create(b, loc, i32, addressIn(room, index), 4);
+  }
+  void store(Value room, Value index, Value value) {
+    LLVM::StoreOp::create(b, loc, value, addressIn(room, index), 4);
+  }
+  void onlyIf(Value condition, llvm::function_ref<void()> body) {
+    e.choose(
+        condition, {},
+        [&]() -> Scalars {
+          body();
+          return {};
+        },
+        [] { return Scalars(); });
+  }
+  void meet() { NVVM::Barrier0Op::create(b, loc); }
+  Value isNear(Value row) {
+    return compare(Predicate::ule, make<arith::SubIOp>(row, lowest), span);
+  }
+
+  Found look(Value first);
+  std::pair<Value, Value> handOver(Value count, Value number);
+  void writeDown(const Found &found, Value first, Value place);
+  Scalars goThrough(Value total, Value own, ValueRange sums, AddHits add);
+  Scalars take(int64_t most, Value &left, Value place, Value row, Value own,
+               ValueRange sums, AddHits add);
+
+  int64_t warps, each;
+  /// Whether lanes of a warp always have one row.
+  bool isOneRow;
+  Value warp, lane;
+  /// Rows of the block, and indices of their entries.
+  Value lowest, span, begin, end;
+  /// Of shared memory: what each warp has found, by turns, and their places.
+  Value counts, places;
+};
+
+BlockSearch::BlockSearch(Elements &elements, const Team &team,
+                         const SearchedIndices &searched, NumberAt numberAt)
+    : Search(elements, searched, numberAt), warps(team.threads / kWarp),
+      each(std::clamp<int64_t>(llvm::divideCeil(searched.indices, team.threads),
+                               1, kMostEach)),
+      isOneRow(searched.rowElements % (kWarp * e.getWidth()) == 0) {
+  mask = literal(-1);
+  warp = valueOf(e.indices.divide(team.thread, kWarp));
+  lane = valueOf(e.indices.remainder(team.thread, kWarp));
+  auto rowOf = [&](const Index &run) {
+    return valueOf(e.indices.divide(e.indices.multiply(run, e.getWidth()),
+                                    searched.rowElements));
+  };
+  Index first = e.indices.limit(team.first, team.runs - 1),
+        last = e.indices.add(first, IndexBuilder::literal(team.threads - 1));
+  lowest = rowOf(first);
+  span =
+      make<arith::SubIOp>(rowOf(e.indices.limit(last, team.runs - 1)), lowest);
+  std::tie(begin, end) = findIndices(lowest, span);
+  counts = e.getRoom("counts", 2 * warps * 4);
+  places = e.getRoom("places", team.threads * each * 4);
+}
+
+/// Each lane at those from `first` on that are as many apart as there are
+/// lanes.
+BlockSearch::Found BlockSearch::look(Value first) {
+  Value last = make<arith::SubIOp>(end, literal(1)), isAny;
+  SmallVector<Value> mine;
+  SmallVector<Read> numbers;
+  for (int64_t number = 0; number < each; ++number) {
+    mine.push_back(make<arith::AddIOp>(first, literal(number * kWarp)));
+    numbers.push_back(indexAt(make<arith::MinUIOp>(mine.back(), last)));
+    Value isHere = isNear(numbers.back().row);
+    isAny = number == 0 ? isHere : make<arith::OrIOp>(isAny, isHere);
+  }
+  SmallVector<Type> types(1 + each, i32);
+  Scalars found = e.choose(
+      compare(Predicate::ne, ballot(isAny), literal(0)), types,
+      [&] {
+        Scalars some{literal(0)};
+        for (auto [place, read] : llvm::zip_equal(mine, numbers)) {
+          Value isHere = make<arith::AndIOp>(
+              isNear(read.row), compare(Predicate::ult, place, end));
+          if (!searched.isNarrow)
+            isHere = make<arith::AndIOp>(isHere, isRow(read.number));
+          some.push_back(ballot(isHere));
+          some[0] = make<arith::AddIOp>(some[0], countBits(some.back()));
+        }
+        return some;
+      },
+      [&] { return Scalars(types.size(), literal(0)); });
+  return {found.front(), SmallVector<Value>(llvm::drop_begin(found))};
+}
+
+/// How many the warps before this one have found, and all of them. Who is in a
+/// turn has read what was found in the one before the last.
+std::pair<Value, Value> BlockSearch::handOver(Value count, Value number) {
+  Value room = make<arith::MulIOp>(make<arith::AndIOp>(number, literal(1)),
+                                   literal(warps));
+  onlyIf(compare(Predicate::eq, lane, literal(0)),
+         [&] { store(counts, make<arith::AddIOp>(room, warp), count); });
+  meet();
+  Value before = literal(0), all = literal(0);
+  for (int64_t other = 0; other < warps; ++other) {
+    Value next = load(counts, make<arith::AddIOp>(room, literal(other)));
+    all = make<arith::AddIOp>(all, next);
+    if (other + 1 < warps)
+      before =
+          choose(compare(Predicate::ugt, warp, literal(other)), all, before);
+  }
+  return {before, all};
+}
+
+/// From `place` on, the places of what a warp has found, in order.
+void BlockSearch::writeDown(const Found &found, Value first, Value place) {
+  for (auto [number, lanes] : llvm::enumerate(found.lanes)) {
+    Value isMine = compare(
+        Predicate::ne,
+        make<arith::AndIOp>(lanes, make<arith::ShLIOp>(literal(1), lane)),
+        literal(0));
+    onlyIf(isMine, [&, lanes = lanes, number = number] {
+      store(places, make<arith::AddIOp>(place, countBits(before(lane, lanes))),
+            make<arith::AddIOp>(first, literal(number * kWarp)));
+    });
+    place = make<arith::AddIOp>(place, countBits(lanes));
+  }
+}
+
+/// The next `most` lanes' of `left`, or those that there are.
+Scalars BlockSearch::take(int64_t most, Value &left, Value place, Value row,
+                          Value own, ValueRange sums, AddHits add) {
+  SmallVector<Hit> hits;
+  for (int64_t number = 0; number < most; ++number) {
+    Value next = lowestBit(left);
+    Value isHere;
+    if (most > 1)
+      isHere = compare(Predicate::ne, left, literal(0));
+    if (!isOneRow) {
+      Value isOwn = compare(Predicate::eq, ofLane(row, next), own);
+      isHere = isHere ? make<arith::AndIOp>(isHere, isOwn) : isOwn;
+    } else if (!isHere) {
+      isHere = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
+    }
+    hits.push_back({isHere, ofLane(place, next)});
+    left = withoutLowestBit(left);
+  }
+  return add(hits, sums);
+}
+
+/// What is written down, by the lanes of each warp: 32 at once they read, and
+/// pass over what is for others of the block.
+Scalars BlockSearch::goThrough(Value total, Value own, ValueRange sums,
+                               AddHits add) {
+  Value mine = isOneRow ? own : ofAll(NVVM::ReduxKind::UMIN, own),
+        mineSpan =
+            isOneRow
+                ? literal(0)
+                : make<arith::SubIOp>(ofAll(NVVM::ReduxKind::UMAX, own), mine);
+  const int64_t most = warps * kWarp * each + 1;
+  auto round = [&](const Index &base, ValueRange before) -> Scalars {
+    Value number = make<arith::AddIOp>(valueOf(base), lane);
+    Value isThere = compare(Predicate::ult, number, total);
+    number = choose(isThere, number, literal(0));
+    Value place = load(places, number), row = indexAt(place).row;
+    Value isOurs =
+        compare(Predicate::ule, make<arith::SubIOp>(row, mine), mineSpan);
+    SmallVector<Value> state{ballot(make<arith::AndIOp>(isThere, isOurs))};
+    llvm::append_range(state, before);
+    auto loop = scf::WhileOp::create(
+        b, loc, ValueRange(state).getTypes(), state,
+        [&](OpBuilder &, Location, ValueRange values) {
+          scf::ConditionOp::create(
+              b, loc, compare(Predicate::ne, values.front(), literal(0)),
+              values);
+        },
+        [&](OpBuilder &, Location, ValueRange values) {
+          Elements::Scope scope(e);
+          Value count = countBits(values.front());
+          auto takeSome = [&](int64_t most) {
+            Value left = values.front();
+            Scalars now =
+                take(most, left, place, row, own, values.drop_front(), add);
+            now.insert(now.begin(), left);
+            return now;
+          };
+          TypeRange types = values.getTypes();
+          scf::YieldOp::create(
+              b, loc,
+              e.choose(
+                  compare(Predicate::ule, count, literal(1)), types,
+                  [&] { return takeSome(1); },
+                  [&] {
+                    return e.choose(
+                        compare(Predicate::ule, count, literal(2 * kFew)),
+                        types, [&] { return takeSome(kFew); },
+                        [&] { return takeSome(kMany); });
+                  }));
+        });
+    return Scalars(loop.getResults().drop_front());
+  };
+  return e.loop(IndexBuilder::literal(0), e.indices.known(total, most), kWarp,
+                sums, round);
+}
+
+Scalars BlockSearch::visit(Value own, ValueRange sums, AddHits add) {
+  const int64_t part = warps * kWarp * each;
+  Value count = make<arith::SubIOp>(end, begin);
+  Value turns = make<arith::DivUIOp>(
+      make<arith::AddIOp>(count, literal(part - 1)), literal(part));
+  Value firstOfLane =
+      make<arith::AddIOp>(make<arith::AddIOp>(begin, lane),
+                          make<arith::MulIOp>(warp, literal(kWarp * each)));
+  const int64_t most = searched.entries * searched.indices + 1;
+  Scalars all =
+      e.loop(e.indices.known(turns, most), sums,
+             [&](const Index &turn, ValueRange carried) -> Scalars {
+               Value number = valueOf(turn);
+               Value first = make<arith::AddIOp>(
+                   firstOfLane, make<arith::MulIOp>(number, literal(part)));
+               const Found found = look(first);
+               const auto [place, total] = handOver(found.count, number);
+               return e.choose(
+                   compare(Predicate::ne, total, literal(0)),
+                   ValueRange(carried).getTypes(),
+                   [&, place = place, total = total] {
+                     onlyIf(compare(Predicate::ne, found.count, literal(0)),
+                            [&] { writeDown(found, first, place); });
+                     meet();
+                     return goThrough(total, own, carried, add);
+                   },
+                   [&] { return Scalars(carried); });
+             });
+  meet(); // before the next run's turns, and before anything is overwritten
+  return all;
+}
+
+} // namespace
+
+Scalars pp::gpu::searchByWarp(Elements &e, const SearchedIndices &searched,
+                              Value own, ValueRange sums, NumberAt numberAt,
+                              AddHits add) {
+  return WarpSearch(e, searched, numberAt).visit(own, sums, add);
+}
+
+bool pp::gpu::isBlockSearch(func::FuncOp kernel, int64_t width) {
+  constexpr int64_t kLeastIndices = 32;
+  Operation *end = kernel.getBody().front().getTerminator();
+  if (end->getNumOperands() != 1)
+    return false;
+  auto op = end->getOperand(0).getDefiningOp<ScatterAddOp>();
+  if (!op)
+    return false;
+  const SearchedIndices searched(op);
+  ArrayRef<int64_t> behind =
+      ranked(op).getShape().drop_front(op.getBatchDims() + 1);
+  while (behind.size() > 1 && behind.back() == 1)
+    behind = behind.drop_back();
+  return searched.canShare() && searched.indices >= kLeastIndices &&
+         searched.rowElements > 0 && !findTile(op, width) &&
+         (width == 1 ||
+          (!behind.empty() && behind.back() > 1 && behind.back() % width == 0));
+}
+
+Value pp::gpu::haveAll(Elements &e, ArrayRef<Value> values) {
+  OpBuilder &b = e.b;
+  Type i32 = b.getI32Type();
+  auto literal = [&](int64_t number) -> Value {
+    return arith::ConstantOp::create(b, e.loc, b.getI32IntegerAttr(number));
+  };
+  Value all = literal(0);
+  for (Value value : values) {
+    Type bits = b.getIntegerType(value.getType().getIntOrFloatBitWidth());
+    if (value.getType() != bits)
+      value = arith::BitcastOp::create(b, e.loc, bits, value);
+    all =
+        arith::OrIOp::create(b, e.loc, all, emitConvert(b, e.loc, value, i32));
+  }
+  Value again = NVVM::ShflOp::create(
+      b, e.loc, i32, literal(-1), all, NVVM::LaneIdOp::create(b, e.loc, i32),
+      literal(kWarp - 1), NVVM::ShflKind::idx, UnitAttr());
+  return arith::CmpIOp::create(b, e.loc, Predicate::eq, all, again);
+}
+
+Scalars pp::gpu::searchByBlock(Elements &e, const Team &team,
+                               const SearchedIndices &searched, Value own,
+                               ValueRange sums, NumberAt numberAt,
+                               AddHits add) {
+  return BlockSearch(e, team, searched, numberAt).visit(own, sums, add);
+}

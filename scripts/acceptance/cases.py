@@ -34,6 +34,11 @@ PAIRS = [(GPT, "dp=2 zero=3 optimizer=adamw lr=1e-3 clip=0.5"),
          (GPT, "pp=2 microbatches=2 optimizer=adamw lr=1e-3"),
          (MOE, "ep=2 optimizer=sgd lr=0.1")]
 
+# Of as many channels and images as it takes until convolutions are products of matrices, and
+# long sums are divided.
+CONVOLVED = [("resnet --image=32 --width=8 --batch=16 --classes=10", "dp=2 optimizer=sgd lr=0.1"),
+             ("unet --image=32 --width=8 --groups=4 --batch=8", "dp=2 optimizer=sgd lr=0.1")]
+
 
 @dataclasses.dataclass
 class Judged:
@@ -142,6 +147,8 @@ def judged(size, count):
         for strategy in drawn:
             shrink(strategy)
     programs = PAIRS + [(s.model, s.spell()) for s in drawn]
+    if not size.is_small:
+        programs = CONVOLVED + programs
     # Experts hang on rounding, and Adam makes steps of gradients that are rounding alone.
     others = [(model, plan) for model, plan in programs
               if model.startswith("gpt") and "adamw" not in plan][:size.others]

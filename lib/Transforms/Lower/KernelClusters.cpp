@@ -276,7 +276,6 @@ SmallVector<RowOption> pp::combine(ArrayRef<RowOption> a,
       RowOption option = left;
       for (auto &entry : right.layouts)
         option.layouts.insert(entry);
-      option.hasSum |= right.hasSum;
       both.push_back(std::move(option));
     }
   return both;
@@ -290,7 +289,6 @@ static void extendOptions(SmallVectorImpl<RowOption> &options, Operation *op,
     auto layout = extendOption(option, op, free, wishes, others);
     if (layout)
       option.layouts[op->getResult(0)] = *layout;
-    option.hasSum |= isa<ReduceOp>(op);
     return !layout;
   });
 }

@@ -26,7 +26,6 @@ namespace pp {
 struct RowOption {
   int64_t rows = 1;
   llvm::DenseMap<mlir::Value, RowLayout> layouts;
-  bool hasSum = false; ///< or another reduction, which rows compute apart
 };
 
 /// Ops that become one kernel. `ops` are in block order; free ops belong to no

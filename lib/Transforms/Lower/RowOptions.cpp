@@ -186,20 +186,21 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
   const int64_t inRow = (others + countElements(op)) / option.rows;
   if (option.rows == 1 && inRow > wishes.serialElements)
     return std::nullopt;
-  if (wishes.leastSums > 0 && (option.hasSum || isa<ReduceOp>(op))) {
-    // Few rows that are long keep few cores busy for long.
-    if (option.rows < wishes.leastSums &&
-        (inRow / kRowLanes > wishes.mostSumElements ||
-         (!isa<ReduceOp>(op) &&
-          type.getNumElements() / option.rows > wishes.serialSumElements)))
+  if (wishes.leastSums == 0)
+    return layout;
+  // Few rows that are long keep few cores busy for long.
+  const bool isSum = isa<ReduceOp>(op);
+  if (option.rows < wishes.leastSums &&
+      ((isSum && inRow / kRowLanes > wishes.mostSumElements) ||
+       (!isSum &&
+        type.getNumElements() / option.rows > wishes.serialSumElements)))
+    return std::nullopt;
+  if (isStrewn(op->getResult(0), layout, wishes))
+    return std::nullopt;
+  auto operands = operandLayouts(op, layout);
+  for (auto [operand, its] : llvm::zip(op->getOperands(), *operands))
+    if (isStrewn(operand, its, wishes))
       return std::nullopt;
-    if (isStrewn(op->getResult(0), layout, wishes))
-      return std::nullopt;
-    auto operands = operandLayouts(op, layout);
-    for (auto [operand, its] : llvm::zip(op->getOperands(), *operands))
-      if (isStrewn(operand, its, wishes))
-        return std::nullopt;
-  }
   return layout;
 }
 
@@ -208,7 +209,6 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
   Value result = op->getResult(0);
   ArrayRef<int64_t> shape = ranked(result).getShape();
   RowOption serial;
-  serial.hasSum = isa<ReduceOp>(op);
   serial.layouts[result] = wholeLayout(ranked(result));
   SmallVector<RowOption> options;
   // There is nothing to divide in a tensor without elements.
@@ -222,7 +222,6 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
       return other.layouts[result] == layout;
     });
     bool isSerial = option.rows == 1 && countElements(op) > most;
-    option.hasSum = isa<ReduceOp>(op);
     if (!isKnown && !isSerial && operandsAgree(option, op, layout, free))
       options.push_back(std::move(option));
   };

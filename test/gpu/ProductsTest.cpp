@@ -210,14 +210,12 @@ TEST_F(Products, TakesWhatIsLarge) {
   EXPECT_TRUE(check({{}, 90, 2100, 60, Layout::rows, Layout::columns}));
   EXPECT_TRUE(check({{}, 130, 150, 9000, Layout::columns, Layout::gaps}));
   EXPECT_TRUE(check({{128}, 32, 32, 32}));
-  // Of rows and steps that are no multiples of 16 bytes, in four parts.
+  // In three parts, of which one is added to what another has made.
   Case c = {{}, 1024, 1027, 523, Layout::gaps, Layout::gaps, Layout::gaps};
   c.element = c.outElement = bf16;
-  c.epilogues = {{ppx::EpilogueKind_add, Layout::broadcastRow}};
   c.alignsFactors = true;
   const uint64_t before = products();
-  EXPECT_TRUE(check(c));
-  EXPECT_EQ(products() - before, 3u);
+  EXPECT_TRUE(check(c) && products() - before == 3);
 }
 
 TEST_F(Products, ScalesAccumulatesAndMixesTypes) {
@@ -524,13 +522,6 @@ TEST_F(Products, SaysWhichCallFailed) {
   EXPECT_EQ(run(Sample({{}, 5, 6, 7})).status().message(),
             "kernel 'product_1': cuStreamSynchronize: "
             "CUDA_ERROR_ILLEGAL_ADDRESS (700), illegal address");
-  stop(true);
-  start("fault cublasLtMatmul 2 700\n");
-  EXPECT_NE(run(Sample({{}, 5, 6, 7}))
-                .status()
-                .message()
-                .find("cuEventQuery: CUDA_ERROR_ILLEGAL_ADDRESS"),
-            std::string::npos);
   stop(true);
 }
 

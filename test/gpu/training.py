@@ -28,6 +28,7 @@ FAMILIES = ["mlp --layers=2 --hidden=8 --input=4 --batch=4",
             "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=33",
             "moe --layers=2 --hidden=16 --heads=2 --seq=8 --batch=2 --vocab=32",
             "resnet --norm=group --groups=2 --width=4 --batch=1 --image=8 --classes=3",
+            "resnet --width=8 --batch=2 --image=16 --classes=3",  # by products of copies
             "unet --groups=1 --width=2 --batch=1 --image=4 --depth=1"]
 # Of all kinds of meetings, of a model with four heads.
 STRATEGIES = ["dp=2", "tp=2 sequence=true", "pp=2 microbatches=2", "dp=2 zero=3 clip=1.0",

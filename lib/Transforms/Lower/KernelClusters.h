@@ -48,7 +48,8 @@ bool isOrderedOp(mlir::Operation *op);
 
 /// The ops of a block that cost nothing to compute again where they are used:
 /// literals, counters, coordinates, masks made of these, broadcasts, and slices
-/// that leave out padding of rows. Found once, since whether an op is a mask depends on all that leads to it.
+/// that leave out padding of rows. Found once, since whether an op is a mask
+/// depends on all that leads to it.
 class FreeOps {
 public:
   explicit FreeOps(mlir::Block &block);

@@ -83,7 +83,7 @@ bool Unfolder::isPossible() {
   for (auto [place, slide] : llvm::enumerate(slides))
     if (slide.lhs != first + int64_t(place))
       return false;
-  return !slides.empty() &&
+  return !slides.empty() && isa<FloatType>(lhs.getElementType()) &&
          llvm::none_of(
              ArrayRef<Value>{op.getLhs(), op.getRhs(), op.getResult()},
              [](Value value) { return ranked(value).getNumElements() == 0; });

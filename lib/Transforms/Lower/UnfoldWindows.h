@@ -22,8 +22,8 @@
 namespace pp {
 
 /// Replaces the convolution, and returns the dot; null, with nothing changed,
-/// if the target does not wish so, the windows are not neighbours in lhs, or a
-/// tensor has no elements.
+/// if the target does not wish so, the windows are not neighbours in lhs, these
+/// are no floats, or a tensor has no elements.
 DotGeneralOp unfoldWindows(ConvolutionOp convolution,
                            const pprt::KernelWishes &wishes);
 

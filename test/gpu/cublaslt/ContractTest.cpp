@@ -200,9 +200,7 @@ const Row<Sequence> rows[] = {
   {"TF32", [](Sequence &s) { Product p; p.compute = CUBLAS_COMPUTE_32F_FAST_TF32; s.multiply(p); }, {kOk, kOk, -18}, true},
   // Epilogues.
   {"a bias", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BIAS; s.multiply(p); }, {kOk, kOk, 90, -5, -10}, true},
-  {"GELU and what it is given", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX; s.multiply(p); }, {kOk, kOk, 378, -5, -18}, true},
   {"GELU of a biased product", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_GELU_AUX_BIAS; s.multiply(p); }, {kOk, kOk, 454, -5, 90}, true},
-  {"GELU's gradient", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_DGELU; s.multiply(p); }, {kOk, kOk, -19, -5, -10}, true},
   {"sums of A", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BGRADA; s.multiply(p); }, {kOk, kOk, -18, 5, -10}, true},
   {"sums of B", [](Sequence &s) { Product p; p.epilogue = CUBLASLT_EPILOGUE_BGRADB; p.transposeB = CUBLAS_OP_T; p.ldB = 8; s.multiply(p); }, {kOk, kOk, -32, 6, -10}, true},
   {"sums of A over its columns", [](Sequence &s) { Product p; p.m = p.k = 6; p.ldA = p.ldB = p.ldD = 8; p.epilogue = CUBLASLT_EPILOGUE_BGRADA; p.transpose = CUBLAS_OP_T; s.multiply(p); }, {kUnsupported}, true},

@@ -44,7 +44,10 @@ public:
     return config;
   }
   /// What comes of a call that may take a while.
+  /// NCCL 2.28 says success of a split that goes on.
   void settled(ncclResult_t result) {
+    if (comm && result == ncclSuccess)
+      result = ncclInProgress;
     while (result == ncclInProgress)
       if (const ncclResult_t asked = nccl.ncclCommGetAsyncError(comm, &result))
         result = asked;

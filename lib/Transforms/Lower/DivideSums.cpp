@@ -245,6 +245,9 @@ bool pp::divideColumnSum(ReduceOp sum, const pprt::KernelWishes &wishes) {
   return true;
 }
 
+/// So many times the parts that are needed may there be, or so many fewer.
+static constexpr int64_t kMostMore = 4;
+
 static RankedTensorType inF32IfHalf(RankedTensorType type) {
   return type.getElementType().isBF16()
              ? type.clone(Float32Type::get(type.getContext()))
@@ -279,8 +282,6 @@ bool pp::divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes) {
       (rows > 1 && length * columns > wishes.mostSumElements * kFewColumns);
   if (!isLong || rows >= wishes.leastSums || isSumBesideProduct(sum))
     return false;
-  // Whole dimensions if that leaves not many more parts than are needed.
-  constexpr int64_t kMostMore = 4;
   int64_t needed = llvm::divideCeil(wishes.leastSums, rows);
   SmallVector<int64_t> inner, outer;
   int64_t moved = 0; // of dimensions, by one that is divided
@@ -291,16 +292,18 @@ bool pp::divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes) {
       continue;
     }
     outer.push_back(dim + moved);
-    if (size <= needed * kMostMore) {
+    const bool isWhole = dim != dims.back() && size <= needed * kMostMore;
+    if (isWhole) {
+      // A few parts less than are needed will do.
       needed = size * kMostMore < needed || size == 1
                    ? llvm::divideCeil(needed, size)
                    : 1;
       continue;
     }
     const int64_t part = smallestDivisor(size, needed);
+    if (part == size || part > needed * kMostMore)
+      return false;
     needed = 1;
-    if (part == size)
-      continue;
     shape[dim + moved] = part;
     shape.insert(shape.begin() + dim + moved + 1, size / part);
     inner.push_back(dim + ++moved);
@@ -311,55 +314,85 @@ bool pp::divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes) {
   return true;
 }
 
-void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelWishes &wishes) {
+/// How many cores a product's result keeps busy, by the tiles of libraries.
+static int64_t countTiles(DotGeneralOp dot) {
   constexpr int64_t kTile = 128;
-  const RankedTensorType lhs = ranked(dot.getLhs()), type = dot.getType();
+  ArrayRef<int64_t> shape = dot.getType().getShape();
+  const size_t batch = dot.getLhsBatch().size(),
+               columns = batch + dot.getLhsFree().size();
+  auto count = [](ArrayRef<int64_t> sizes) {
+    return ShapedType::getNumElements(sizes);
+  };
+  return count(shape.take_front(batch)) *
+         llvm::divideCeil(count(shape.slice(batch, columns - batch)), kTile) *
+         llvm::divideCeil(count(shape.drop_front(columns)), kTile);
+}
+
+/// `value` with dimension `dim` as `parts` of it and what is in one.
+static Value splitDimension(OpBuilder &builder, Value value, int64_t dim,
+                            int64_t parts) {
+  RankedTensorType type = ranked(value);
+  SmallVector<int64_t> shape(type.getShape());
+  const int64_t size = shape[dim];
+  shape[dim] = parts;
+  shape.insert(shape.begin() + dim + 1, size / parts);
+  return ReshapeOp::create(builder, value.getLoc(), type.clone(shape), value);
+}
+
+void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelWishes &wishes) {
+  // A library that multiplies halves divides sums itself, but for the smallest.
+  const RankedTensorType lhs = ranked(dot.getLhs()), rhs = ranked(dot.getRhs()),
+                         type = dot.getType();
+  const int64_t most = lhs.getElementType().isBF16() ? 4 : 32,
+                tiles = countTiles(dot);
   SmallVector<int64_t> lhsContract(dot.getLhsContract()),
       rhsContract(dot.getRhsContract());
-  const size_t numBatch = dot.getLhsBatch().size();
-  const SmallVector<int64_t> lhsFree = dot.getLhsFree();
-  auto tiles = [&](size_t first, size_t end) {
-    return llvm::divideCeil(
-        ShapedType::getNumElements(type.getShape().slice(first, end - first)),
-        kTile);
-  };
-  const size_t columns = numBatch + lhsFree.size();
-  const int64_t rows =
-      ShapedType::getNumElements(type.getShape().take_front(numBatch)) *
-      tiles(numBatch, columns) * tiles(columns, type.getRank());
   int64_t length = 1;
   for (int64_t dim : lhsContract)
     length *= lhs.getDimSize(dim);
-  // A product is made by many cores together where they are few.
-  constexpr int64_t kShare = 16;
-  if (wishes.leastSums == 0 || type.getNumElements() == 0 ||
-      rows * kShare >= wishes.leastSums || length <= wishes.mostSumElements ||
-      lhsContract.size() < 2)
+  if (wishes.leastSums == 0 || type.getNumElements() == 0 || tiles >= most ||
+      length <= wishes.mostSumElements)
     return;
-  const auto *outermost = llvm::min_element(lhsContract);
-  const size_t place = outermost - lhsContract.begin();
-  const int64_t parts = lhs.getDimSize(*outermost);
-  if (parts == 1 || parts > wishes.leastSums)
+  const size_t place = llvm::min_element(lhsContract) - lhsContract.begin();
+  const int64_t left = lhsContract[place], right = rhsContract[place],
+                size = lhs.getDimSize(left),
+                needed = llvm::divideCeil(wishes.leastSums / 2, tiles),
+                parts = smallestDivisor(size, needed);
+  if (parts == 1 || parts > needed * kMostMore ||
+      parts * type.getNumElements() >
+          lhs.getNumElements() + rhs.getNumElements())
     return;
-  SmallVector<int64_t> lhsBatch(dot.getLhsBatch()), rhsBatch(dot.getRhsBatch()),
-      shape(type.getShape());
-  lhsBatch.insert(lhsBatch.begin(), lhsContract[place]);
-  rhsBatch.insert(rhsBatch.begin(), rhsContract[place]);
-  lhsContract.erase(lhsContract.begin() + place);
-  rhsContract.erase(rhsContract.begin() + place);
-  shape.insert(shape.begin(), parts);
+
   OpBuilder builder(dot);
-  auto mark = [&](Operation *op) {
-    setKind(op, getKind(dot));
-    return op->getResult(0);
+  Operation *before = dot->getPrevNode();
+  auto later = [](ArrayRef<int64_t> dims, int64_t from) {
+    return llvm::map_to_vector(
+        dims, [&](int64_t dim) { return dim > from ? dim + 1 : dim; });
   };
-  Value all = mark(DotGeneralOp::create(
-      builder, dot.getLoc(), inF32IfHalf(type.clone(shape)), dot.getLhs(),
-      dot.getRhs(), lhsBatch, rhsBatch, lhsContract, rhsContract));
-  Value sum = mark(ReduceOp::create(builder, dot.getLoc(), inF32IfHalf(type),
-                                    Reduction::Sum, all, ArrayRef<int64_t>{0}));
+  SmallVector<int64_t> lhsBatch = later(dot.getLhsBatch(), left),
+                       rhsBatch = later(dot.getRhsBatch(), right),
+                       shape(type.getShape());
+  lhsContract = later(lhsContract, left);
+  rhsContract = later(rhsContract, right);
+  ++lhsContract[place];
+  ++rhsContract[place];
+  lhsBatch.insert(lhsBatch.begin(), left);
+  rhsBatch.insert(rhsBatch.begin(), right);
+  shape.insert(shape.begin(), parts);
+  Value all = DotGeneralOp::create(
+      builder, dot.getLoc(), inF32IfHalf(type.clone(shape)),
+      splitDimension(builder, dot.getLhs(), left, parts),
+      splitDimension(builder, dot.getRhs(), right, parts), lhsBatch, rhsBatch,
+      lhsContract, rhsContract);
+  Value sum = ReduceOp::create(builder, dot.getLoc(), inF32IfHalf(type),
+                               Reduction::Sum, all, ArrayRef<int64_t>{0});
   if (sum.getType() != type)
-    sum = mark(ConvertOp::create(builder, dot.getLoc(), type, sum));
+    sum = ConvertOp::create(builder, dot.getLoc(), type, sum);
+  Block *block = dot->getBlock();
+  for (Operation &made : llvm::make_range(
+           before ? std::next(before->getIterator()) : block->begin(),
+           dot->getIterator()))
+    setKind(&made, getKind(dot));
   dot.replaceAllUsesWith(sum);
   dot.erase();
 }

@@ -24,7 +24,8 @@ bool divideColumnSum(ReduceOp sum, const pprt::KernelWishes &wishes);
 
 /// A sum, or a product, of many elements for each of few results, which would
 /// keep few cores busy, becomes the sum of what parts of its outermost
-/// dimensions add up to. What is bf16 is rounded once, at the end.
+/// dimensions add up to: of lhs's outermost one, for a product. What is bf16 is
+/// rounded once, at the end. Left as it is where no divisor makes such parts.
 bool divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes);
 void divideFewProducts(DotGeneralOp dot, const pprt::KernelWishes &wishes);
 

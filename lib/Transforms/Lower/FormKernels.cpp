@@ -4,7 +4,8 @@
 //
 // In: functions and fragments of graph ops on local shapes. Out: the same with
 // a pp.launch per kernel; a kernel is a private function whose body says what
-// it computes. PadRows.cpp has rows of matrices lie as a library likes them,
+// it computes. UnfoldWindows.cpp makes products of convolutions that no library
+// has, PadRows.cpp has rows of matrices lie as a library likes them,
 // DivideSums.cpp divides what is too much for a core,
 // FormContractions.cpp makes the library calls, KernelClusters.cpp
 // and ClustersBeside.cpp decide which of the other ops share a kernel,
@@ -428,9 +429,7 @@ pprt::KernelWishes divideSums(Block &block, pprt::KernelWishes wishes) {
   for (auto reduce : llvm::make_early_inc_range(block.getOps<ReduceOp>()))
     if (wishes.sumBlockRows > 0 && divideColumnSum(reduce, wishes))
       hasBlocks = true;
-    else if (divideFewSums(reduce, wishes))
-      continue;
-    else if (wishes.dividesSums)
+    else if (!divideFewSums(reduce, wishes) && wishes.dividesSums)
       divideSum(reduce, wishes);
   if (!hasBlocks)
     wishes.sumBlockRows = 0;
@@ -446,6 +445,16 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
     registerShardingModels(registry);
   }
 
+  /// Kernels that are there already stay as they are.
+  void rewriteProducts(const pprt::KernelWishes &wishes) {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function->hasAttr(attrs::kKernel))
+        continue;
+      function.walk([&](ConvolutionOp op) { unfoldWindows(op, wishes); });
+      function.walk([&](DotGeneralOp dot) { divideFewProducts(dot, wishes); });
+    }
+  }
+
   void runOnModule() override {
     if (!target.empty())
       getOperation()->setAttr(attrs::kTarget,
@@ -458,11 +467,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     unsigned threads = plan ? plan.getThreads() : 1;
     bool epilogues = !plan || plan.getWord(PlanKey::Epilogues) != "kernels";
-    if (wishes.leastCopyUses > 0)
-      getOperation()->walk(
-          [&](ConvolutionOp op) { unfoldWindows(op, wishes); });
-    getOperation()->walk(
-        [&](DotGeneralOp dot) { divideFewProducts(dot, wishes); });
+    rewriteProducts(wishes);
     padRows(getOperation(), *asked);
     const bool isStrict = plan && plan.getWord(PlanKey::Numerics) == "strict";
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());

@@ -414,7 +414,21 @@ static SmallVector<RowOption> prependOptions(const KernelCluster &cluster,
         };
     for (auto &[value, layout] : option.layouts)
       visit(value.getDefiningOp(), layout);
-    if (!isConsistent || !seen || !operandLayouts(op, *seen))
+    std::function<bool(Operation *, const RowLayout &)> holds =
+        [&](Operation *user, const RowLayout &layout) {
+          auto operands = operandLayouts(user, layout);
+          if (!operands)
+            return false;
+          for (auto [operand, operandLayout] :
+               llvm::zip_equal(user->getOperands(), *operands)) {
+            Operation *producer = operand.getDefiningOp();
+            if (producer && free.contains(producer) &&
+                !holds(producer, operandLayout))
+              return false;
+          }
+          return true;
+        };
+    if (!isConsistent || !seen || !holds(op, *seen))
       continue;
     kept.push_back(option);
     kept.back().layouts[op->getResult(0)] = *seen;

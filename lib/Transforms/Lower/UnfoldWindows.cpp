@@ -329,9 +329,9 @@ DotGeneralOp Unfolder::multiply(Value lhs, ArrayRef<int64_t> lhsBatch,
 }
 
 DotGeneralOp Unfolder::run(const pprt::KernelWishes &wishes) {
-  const bool isPlain = areDimensions();
-  if (!isPossible() || (!isPlain && !isWorthwhile(wishes)))
+  if (!isPossible() || !isWorthwhile(wishes))
     return nullptr;
+  const bool isPlain = areDimensions();
   Operation *before = op->getPrevNode();
   SmallVector<int64_t> lhsBatch;
   Pairs contract, free;

@@ -331,7 +331,6 @@ MatrixProducts MatrixProducts::withoutEpilogues() const {
   result.batch = batch;
   result.calls = calls;
   result.accumulates = accumulates;
-  result.isUnfused = true;
   return result;
 }
 

@@ -65,7 +65,6 @@ struct MatrixProducts {
   }
   /// The same with nothing beside it, in no more memory.
   MatrixProducts withoutEpilogues() const;
-  bool isUnfused = false;
 
   /// What is done beside the product. At most one is a vector.
   enum class Vector {

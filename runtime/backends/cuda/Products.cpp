@@ -283,9 +283,8 @@ std::string ProductPart::spell() const {
   using Call = MatrixProducts::Call;
   return std::to_string(products.out.rows) + 'x' +
          std::to_string(products.out.columns) + " over " +
-         std::to_string(products.left.isTransposed ? products.left.rows
-                                                   : products.left.columns) +
-         ", " + std::to_string(products.batch) + " times, epilogue " +
+         std::to_string(products.steps()) + ", " +
+         std::to_string(products.batch) + " times, epilogue " +
          epilogueOf(products).name + (isTf32 ? ", as TF32" : "") +
          matrix("A", products.left, element, alignment(&Call::left, element)) +
          matrix("B", products.right, element,

@@ -10,6 +10,8 @@ using namespace pprt;
 using namespace pprt::cuda;
 
 static constexpr uint64_t kAlignment = 16; // bytes, of what tensor cores load
+/// Of fewer, out is most of what moves, and would be written twice.
+static constexpr uint64_t kLeastSteps = 256;
 
 namespace {
 
@@ -26,16 +28,21 @@ public:
   void split(const MatrixProducts &whole) {
     const uint64_t rows = whole.out.rows, columns = whole.out.columns,
                    steps = whole.steps();
-    const uint64_t work =
-        rows * columns * steps * whole.batch * whole.calls.size();
-    const bool mayGain = work >= leastWork && isAligned(whole);
-    // Loads go along the neighbours of each matrix.
-    if (mayGain && hasRest(rows))
+    const double work = double(rows) * double(columns) * double(steps) *
+                        double(whole.batch) * double(whole.calls.size());
+    const bool mayGain = work >= double(leastWork) && isAligned(whole);
+    // Loads go along the neighbours of each matrix. The library adds up no
+    // factor of one neighbour.
+    const auto hasOneSum = [&](uint64_t extent, Vector sums) {
+      return extent % factorUnit == 1 && whole.vectorRole == sums;
+    };
+    if (mayGain && hasRest(rows) && !hasOneSum(rows, Vector::leftSums))
       return splitInto(whole, rows, rowsOf);
-    if (mayGain && whole.right.isTransposed && hasRest(columns))
+    if (mayGain && whole.right.isTransposed && hasRest(columns) &&
+        !hasOneSum(columns, Vector::rightSums))
       return splitInto(whole, columns, columnsOf);
     if (mayGain && (whole.left.isTransposed || !whole.right.isTransposed) &&
-        hasRest(steps) && maySplitSteps(whole))
+        hasRest(steps) && steps >= kLeastSteps && maySplitSteps(whole))
       return splitSteps(whole);
     parts.push_back(whole);
   }

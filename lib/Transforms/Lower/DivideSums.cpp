@@ -328,10 +328,13 @@ static int64_t countTiles(DotGeneralOp dot) {
          llvm::divideCeil(count(shape.drop_front(columns)), kTile);
 }
 
-/// `value` with dimension `dim` as `parts` of it and what is in one.
+/// `value` with dimension `dim` as `parts` of it and what is in one, if that is
+/// more than an element.
 static Value splitDimension(OpBuilder &builder, Value value, int64_t dim,
                             int64_t parts) {
   RankedTensorType type = ranked(value);
+  if (type.getDimSize(dim) == parts)
+    return value;
   SmallVector<int64_t> shape(type.getShape());
   const int64_t size = shape[dim];
   shape[dim] = parts;
@@ -358,24 +361,30 @@ void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelWishes &wishes) {
                 size = lhs.getDimSize(left),
                 needed = llvm::divideCeil(wishes.leastSums / 2, tiles),
                 parts = smallestDivisor(size, needed);
+  constexpr int64_t kLeastLength = 256;
   if (parts == 1 || parts > needed * kMostMore ||
+      length / parts < kLeastLength ||
       parts * type.getNumElements() >
           lhs.getNumElements() + rhs.getNumElements())
     return;
 
   OpBuilder builder(dot);
   Operation *before = dot->getPrevNode();
-  auto later = [](ArrayRef<int64_t> dims, int64_t from) {
+  const int64_t more = parts == size ? 0 : 1; // dimensions of each factor
+  auto later = [&](ArrayRef<int64_t> dims, int64_t from) {
     return llvm::map_to_vector(
-        dims, [&](int64_t dim) { return dim > from ? dim + 1 : dim; });
+        dims, [&](int64_t dim) { return dim > from ? dim + more : dim; });
   };
   SmallVector<int64_t> lhsBatch = later(dot.getLhsBatch(), left),
                        rhsBatch = later(dot.getRhsBatch(), right),
                        shape(type.getShape());
   lhsContract = later(lhsContract, left);
   rhsContract = later(rhsContract, right);
-  ++lhsContract[place];
-  ++rhsContract[place];
+  for (auto *dims : {&lhsContract, &rhsContract})
+    if (more)
+      ++(*dims)[place];
+    else
+      dims->erase(dims->begin() + place);
   lhsBatch.insert(lhsBatch.begin(), left);
   rhsBatch.insert(rhsBatch.begin(), right);
   shape.insert(shape.begin(), parts);

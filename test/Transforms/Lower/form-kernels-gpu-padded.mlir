@@ -129,3 +129,18 @@ module attributes {pp.level = #pp.level<pipeline>} {
     return %2 : tensor<8x33xf32>
   }
 }
+
+// -----
+
+// Whoever computes a value again has rows in which it can be computed, from padded rows, too.
+// CHECK-LABEL: func.func @again
+// CHECK: func.func private @fused_0{{.*}}#pp.rows<1, {{\[\[}}1, 1, 9]]>
+// CHECK-NEXT: pp.slice {{.*}} {pp.padded}
+func.func @again(%x: tensor<432x9xf64>, %w: tensor<9x9xf64>, %m: tensor<432x9xi1>) -> tensor<9xf64> {
+  %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<432x9xf64>, tensor<9x9xf64> -> tensor<432x9xf64>
+  %zero = pp.constant dense<0.0> : tensor<f64>
+  %zeros = pp.broadcast %zero dims [] : tensor<f64> -> tensor<432x9xf64>
+  %e = pp.select %m, %y, %zeros : tensor<432x9xi1>, tensor<432x9xf64>
+  %s = pp.reduce sum %e dims [0] : tensor<432x9xf64> -> tensor<9xf64>
+  return %s : tensor<9xf64>
+}

@@ -22,12 +22,14 @@ def FormKernels : LevelPass<"pp-form-kernels", "Pipeline"> {
     are produced and used row by row never reach memory; rows of a kernel
     (`pp.rows`) are independent. The target limits how many buffers a kernel has,
     how many values of a row at once, and how many bytes wait in memory for its
-    last operand: sums over all layers or parameters are several kernels. A kernel that updates a parameter or state
-    works in its place (`pp.inplace`). Rows of what only contractions and kernels
+    last operand: sums over all layers or parameters are several kernels. Where
+    it wishes so, a convolution is a product of copies of what its windows meet
+    (`pp.gather`), and a sum or a product whose few results are long sums is one
+    of parts. A kernel that updates a parameter or state works in its place
+    (`pp.inplace`). Rows of what only contractions and kernels
     of a stage know are further apart in memory where the target wishes so
     (`pp.padded`); nobody writes or reads what lies between them. Equal kernels
-    are one function. Kernels
-    stay as they are: a module that has nothing else is not changed.
+    are one function. Kernels stay as they are: a module that has nothing else is not changed.
 
     What a library takes is asked of the target: `cpu`, this machine's
     processors, or a level of the x86-64 psABI. One that is named stands on the

@@ -368,3 +368,13 @@ Scalars Elements::choose(Value condition, TypeRange types,
   }
   return Scalars(branch.getResults());
 }
+
+void Elements::onlyIf(Value condition, llvm::function_ref<void()> body) {
+  choose(
+      condition, {},
+      [&]() -> Scalars {
+        body();
+        return {};
+      },
+      [] { return Scalars(); });
+}

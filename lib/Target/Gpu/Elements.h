@@ -129,6 +129,8 @@ public:
                  llvm::function_ref<Scalars()> onTrue,
                  llvm::function_ref<Scalars()> onFalse);
 
+  void onlyIf(mlir::Value condition, llvm::function_ref<void()> body);
+
   /// What is computed of one value, once within its scope.
   Scalars once(mlir::Value value, llvm::function_ref<Scalars()> compute);
 

@@ -405,13 +405,7 @@ void GpuKernel::buildSearch(Elements &e) {
     Value isThere =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                               e.indices.get(run), e.indices.getLiteral(runs));
-    e.choose(
-        isThere, {},
-        [&]() -> Scalars {
-          body();
-          return {};
-        },
-        [] { return Scalars(); });
+    e.onlyIf(isThere, body);
   };
   auto takeTurn = [&](const Index &turn) {
     Index first = e.indices.add(firstOfBlock, turn),

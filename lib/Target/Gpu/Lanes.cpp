@@ -170,15 +170,6 @@ void Lanes::combineApart(
                mine.begin() + number * parts);
   Index inWarp = e.indices.remainder(self, kWarp),
         column = e.indices.multiply(e.indices.remainder(inWarp, apart), step);
-  auto onlyIf = [&](Value condition, llvm::function_ref<void()> body) {
-    e.choose(
-        condition, {},
-        [&]() -> Scalars {
-          body();
-          return {};
-        },
-        [] { return Scalars(); });
-  };
   auto forEachOfStep =
       [&](const Index &first,
           llvm::function_ref<void(const Index &, Scalars)> body) {
@@ -187,14 +178,14 @@ void Lanes::combineApart(
                partsOf(number));
       };
   if (lanes <= kWarp)
-    return onlyIf(isBelow(self, apart), [&] { forEachOfStep(column, take); });
+    return e.onlyIf(isBelow(self, apart), [&] { forEachOfStep(column, take); });
   const int64_t warps = lanes / kWarp, columns = apart * step;
   const SmallVector<Type> types(
       ValueRange(ArrayRef(mine).take_front(parts)).getTypes());
   SmallVector<Value> rooms = getRooms(types, warps * columns);
   Index place = e.indices.add(
       e.indices.multiply(e.indices.divide(self, kWarp), columns), column);
-  onlyIf(isBelow(inWarp, apart), [&] {
+  e.onlyIf(isBelow(inWarp, apart), [&] {
     forEachOfStep(place, [&](const Index &at, Scalars values) {
       for (auto [room, value] : llvm::zip_equal(rooms, values))
         storeShared(room, value, at);
@@ -203,7 +194,7 @@ void Lanes::combineApart(
   meet();
   for (int64_t base = 0; base < columns; base += lanes) {
     Index mineNow = e.indices.add(IndexBuilder::literal(base), self);
-    onlyIf(isBelow(mineNow, columns), [&] {
+    e.onlyIf(isBelow(mineNow, columns), [&] {
       Index now = mineNow;
       now.bound = std::min(now.bound, columns);
       take(now, combineWarps(reducer, rooms, types, now, columns));

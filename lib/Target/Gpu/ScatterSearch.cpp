@@ -96,6 +96,27 @@ protected:
   Value withoutLowestBit(Value bits) {
     return make<arith::AndIOp>(bits, make<arith::SubIOp>(bits, literal(1)));
   }
+  /// As long as there are bits: `body` is given them and what is carried, and
+  /// gives those that are left and what is carried on.
+  Scalars
+  whileAny(Value bits, ValueRange carried,
+           llvm::function_ref<Scalars(Value bits, ValueRange carried)> body) {
+    SmallVector<Value> state{bits};
+    llvm::append_range(state, carried);
+    auto loop = scf::WhileOp::create(
+        b, loc, ValueRange(state).getTypes(), state,
+        [&](OpBuilder &, Location, ValueRange values) {
+          Value isAny =
+              compare(arith::CmpIPredicate::ne, values.front(), literal(0));
+          scf::ConditionOp::create(b, loc, isAny, values);
+        },
+        [&](OpBuilder &, Location, ValueRange values) {
+          Elements::Scope scope(e);
+          scf::YieldOp::create(b, loc,
+                               body(values.front(), values.drop_front()));
+        });
+    return Scalars(loop.getResults().drop_front());
+  }
   /// The bits of `bits` that are below that of a lane.
   Value before(Value lane, Value bits) {
     return make<arith::AndIOp>(
@@ -202,28 +223,16 @@ Scalars WarpSearch::visit(Value own, ValueRange sums, AddHits add) {
     Value row = index.row;
     Value found = ballot(make<arith::AndIOp>(
         isThere, make<arith::AndIOp>(isRow(index.number), isNear(row))));
-    SmallVector<Value> state{found};
-    llvm::append_range(state, carried);
-    auto loop = scf::WhileOp::create(
-        b, loc, ValueRange(state).getTypes(), state,
-        [&](OpBuilder &, Location, ValueRange values) {
-          scf::ConditionOp::create(
-              b, loc, compare(Predicate::ne, values.front(), literal(0)),
-              values);
-        },
-        [&](OpBuilder &, Location, ValueRange values) {
-          Elements::Scope scope(e);
-          Value lane = LLVM::CountTrailingZerosOp::create(
-              b, loc, i32, values.front(), /*is_zero_poison=*/true);
-          Value target = ofLane(row, lane);
-          Value place = make<arith::AddIOp>(first, numberOf(lane));
-          Scalars next{make<arith::AndIOp>(
-              values.front(), make<arith::SubIOp>(values.front(), literal(1)))};
-          const Hit hit{compare(Predicate::eq, target, own), place};
-          llvm::append_range(next, add(hit, values.drop_front()));
-          scf::YieldOp::create(b, loc, next);
-        });
-    return Scalars(loop.getResults().drop_front());
+    return whileAny(found, carried, [&](Value bits, ValueRange so) {
+      Value lane = LLVM::CountTrailingZerosOp::create(b, loc, i32, bits,
+                                                      /*is_zero_poison=*/true);
+      Value target = ofLane(row, lane);
+      Value place = make<arith::AddIOp>(first, numberOf(lane));
+      Scalars next{withoutLowestBit(bits)};
+      const Hit hit{compare(Predicate::eq, target, own), place};
+      llvm::append_range(next, add(hit, so));
+      return next;
+    });
   };
   const int64_t most = searched.entries * searched.indices + 1;
   if (searched.indices < 2 * kStretch * kMostLanes)
@@ -295,15 +304,6 @@ private:
   }
   void store(Value room, Value index, Value value) {
     LLVM::StoreOp::create(b, loc, value, addressIn(room, index), 4);
-  }
-  void onlyIf(Value condition, llvm::function_ref<void()> body) {
-    e.choose(
-        condition, {},
-        [&]() -> Scalars {
-          body();
-          return {};
-        },
-        [] { return Scalars(); });
   }
   void meet() { NVVM::Barrier0Op::create(b, loc); }
   Value isNear(Value row) {
@@ -386,8 +386,8 @@ BlockSearch::Found BlockSearch::look(Value first) {
 std::pair<Value, Value> BlockSearch::handOver(Value count, Value number) {
   Value room = make<arith::MulIOp>(make<arith::AndIOp>(number, literal(1)),
                                    literal(warps));
-  onlyIf(compare(Predicate::eq, lane, literal(0)),
-         [&] { store(counts, make<arith::AddIOp>(room, warp), count); });
+  e.onlyIf(compare(Predicate::eq, lane, literal(0)),
+           [&] { store(counts, make<arith::AddIOp>(room, warp), count); });
   meet();
   Value before = literal(0), all = literal(0);
   for (int64_t other = 0; other < warps; ++other) {
@@ -407,7 +407,7 @@ void BlockSearch::writeDown(const Found &found, Value first, Value place) {
         Predicate::ne,
         make<arith::AndIOp>(lanes, make<arith::ShLIOp>(literal(1), lane)),
         literal(0));
-    onlyIf(isMine, [&, lanes = lanes, number = number] {
+    e.onlyIf(isMine, [&, lanes = lanes, number = number] {
       store(places, make<arith::AddIOp>(place, countBits(before(lane, lanes))),
             make<arith::AddIOp>(first, literal(number * kWarp)));
     });
@@ -446,46 +446,34 @@ Scalars BlockSearch::goThrough(Value total, Value own, ValueRange sums,
                 ? literal(0)
                 : make<arith::SubIOp>(ofAll(NVVM::ReduxKind::UMAX, own), mine);
   const int64_t most = warps * kWarp * each + 1;
-  auto round = [&](const Index &base, ValueRange before) -> Scalars {
+  auto round = [&](const Index &base, ValueRange carried) -> Scalars {
     Value number = make<arith::AddIOp>(valueOf(base), lane);
     Value isThere = compare(Predicate::ult, number, total);
     number = choose(isThere, number, literal(0));
     Value place = load(places, number), row = indexAt(place).row;
     Value isOurs =
         compare(Predicate::ule, make<arith::SubIOp>(row, mine), mineSpan);
-    SmallVector<Value> state{ballot(make<arith::AndIOp>(isThere, isOurs))};
-    llvm::append_range(state, before);
-    auto loop = scf::WhileOp::create(
-        b, loc, ValueRange(state).getTypes(), state,
-        [&](OpBuilder &, Location, ValueRange values) {
-          scf::ConditionOp::create(
-              b, loc, compare(Predicate::ne, values.front(), literal(0)),
-              values);
-        },
-        [&](OpBuilder &, Location, ValueRange values) {
-          Elements::Scope scope(e);
-          Value count = countBits(values.front());
-          auto takeSome = [&](int64_t most) {
-            Value left = values.front();
-            Scalars now =
-                take(most, left, place, row, own, values.drop_front(), add);
-            now.insert(now.begin(), left);
-            return now;
-          };
-          TypeRange types = values.getTypes();
-          scf::YieldOp::create(
-              b, loc,
-              e.choose(
-                  compare(Predicate::ule, count, literal(1)), types,
-                  [&] { return takeSome(1); },
-                  [&] {
-                    return e.choose(
-                        compare(Predicate::ule, count, literal(2 * kFew)),
-                        types, [&] { return takeSome(kFew); },
-                        [&] { return takeSome(kMany); });
-                  }));
-        });
-    return Scalars(loop.getResults().drop_front());
+    Value ours = ballot(make<arith::AndIOp>(isThere, isOurs));
+    return whileAny(ours, carried, [&](Value bits, ValueRange so) {
+      Value count = countBits(bits);
+      auto takeSome = [&](int64_t hits) {
+        Value left = bits;
+        Scalars now = take(hits, left, place, row, own, so, add);
+        now.insert(now.begin(), left);
+        return now;
+      };
+      SmallVector<Type> types{i32};
+      llvm::append_range(types, so.getTypes());
+      return e.choose(
+          compare(Predicate::ule, count, literal(1)), types,
+          [&] { return takeSome(1); },
+          [&] {
+            return e.choose(
+                compare(Predicate::ule, count, literal(2 * kFew)), types,
+                [&] { return takeSome(kFew); },
+                [&] { return takeSome(kMany); });
+          });
+    });
   };
   return e.loop(IndexBuilder::literal(0), e.indices.known(total, most), kWarp,
                 sums, round);
@@ -512,8 +500,8 @@ Scalars BlockSearch::visit(Value own, ValueRange sums, AddHits add) {
                    compare(Predicate::ne, total, literal(0)),
                    ValueRange(carried).getTypes(),
                    [&, place = place, total = total] {
-                     onlyIf(compare(Predicate::ne, found.count, literal(0)),
-                            [&] { writeDown(found, first, place); });
+                     e.onlyIf(compare(Predicate::ne, found.count, literal(0)),
+                              [&] { writeDown(found, first, place); });
                      meet();
                      return goThrough(total, own, carried, add);
                    },

@@ -15,10 +15,10 @@
 #include <cstdlib>
 #include <cstring>
 
-// What no test needs to talk to is a stand-in all the same.
+// What no test needs to talk to is an emulated library all the same.
 extern "C" {
-extern const char ppStandIn;
-const char ppStandIn = 0;
+extern const char ppEmulator;
+const char ppEmulator = 0;
 /// Of streams for events.
 uint64_t ppIdleWaits = 0;
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Backends.h"
-#include "cuda/MeetingPlan.h"
+#include "cuda/CommPlan.h"
 #include "cuda/Plugin.h"
 #include "null/Null.h"
 #include "pprt/Processor.h"

@@ -128,7 +128,7 @@ class Device {
 public:
   virtual ~Device() = default;
 
-  /// As reports name it, and where it is only played, that.
+  /// As reports name it, and where it is only emulated, that.
   virtual std::string name() const = 0;
   /// Where its arenas are, as long as the device answers.
   virtual Expected<MemoryPool> pool() const = 0;
@@ -146,7 +146,7 @@ public:
   /// Fails (outOfMemory) if there is not so much. Nothing may be read before it
   /// is written.
   virtual Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) = 0;
-  /// The same, for what meetings read and write: transports may want it of a
+  /// The same, for what comm ops read and write: transports may want it of a
   /// kind of its own.
   virtual Expected<std::unique_ptr<Memory>> allocateArena(uint64_t bytes) {
     return allocate(bytes);

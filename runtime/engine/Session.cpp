@@ -7,7 +7,7 @@
 #include "LoadedRows.h"
 #include "SessionState.h"
 #include "enqueued/EnqueuedExecutor.h"
-#include "enqueued/SeveralDevices.h"
+#include "enqueued/MultiDeviceExecutor.h"
 #include "polled/PolledExecutor.h"
 #include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
@@ -197,7 +197,7 @@ Session::State::startPolled(const SessionOptions &options,
 Status
 Session::State::startEnqueued(const SessionOptions &options,
                               const std::shared_ptr<Transport> &transport) {
-  std::vector<enqueued::SeveralDevices::Part> parts;
+  std::vector<enqueued::MultiDeviceExecutor::Part> parts;
   const auto streams =
       std::static_pointer_cast<enqueued::StreamTransport>(transport);
   const auto patience = std::make_shared<enqueued::Patience>(
@@ -227,7 +227,7 @@ Session::State::startEnqueued(const SessionOptions &options,
     executor = std::move(parts.front().executor);
     return {};
   }
-  auto made = enqueued::SeveralDevices::create(std::move(parts));
+  auto made = enqueued::MultiDeviceExecutor::create(std::move(parts));
   if (!made)
     return made.status();
   executor = std::move(*made);

@@ -19,20 +19,20 @@ static uint64_t roundUp(uint64_t bytes) {
 static void addSection(const Ranks &programs, RankRange range, Section section,
                        const TransportModel &model,
                        std::vector<std::vector<uint64_t>> &needed) {
-  const Meetings meetings(programs, section);
-  for (const MeetingPlace &place : meetings.places(range)) {
-    const std::vector<uint32_t> ranks = meetings.members(place);
-    const size_t length = meetings.sequence(place, 0, ranks[0]).size();
+  const CommOps commOps(programs, section);
+  for (const CommPlace &place : commOps.places(range)) {
+    const std::vector<uint32_t> ranks = commOps.members(place);
+    const size_t length = commOps.sequence(place, 0, ranks[0]).size();
     for (uint32_t k = 0; k < length; ++k) {
-      const std::vector<Move> moves = meetings.moves(place, k);
+      const std::vector<Move> moves = commOps.moves(place, k);
       for (uint32_t member = 0; member < ranks.size(); ++member) {
         const uint32_t rank = ranks[member];
         if (!range.contains(rank))
           continue;
         const std::vector<uint32_t> &sequence =
-            meetings.sequence(place, member, rank);
+            commOps.sequence(place, member, rank);
         if (k >= sequence.size())
-          continue; // whoever prepares the meetings says so
+          continue; // whoever prepares the comm ops says so
         const InstructionList &list =
             instructionsOf(programs.program(rank), section);
         uint64_t &bytes = needed[rank - range.begin][list[sequence[k]]->queue];

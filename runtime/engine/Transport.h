@@ -1,14 +1,14 @@
-//===- Transport.h - how the members of a meeting reach each other -*- C++ -*-//
+//===- Transport.h - how the members of a comm op reach each other -*- C++ -*-//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the meetings of the ranks of this process, each told once and before the
+// In: the comm ops of the ranks of this process, each told once and before the
 // first round. Out: their moves, performed once a round under the model of
 // pprt/Checks.h: none of the members completes before all have started that it
 // sends to or receives from, and every element is reduced in the order of its
 // sources, so that all transports leave the same bits.
 //
-// Whatever a transport may touch is shared with it: a participation holds the
+// Whatever a transport may touch is shared with it: a participant holds the
 // memory that its addresses point into, and its waker. So the transport may
 // outlive the ranks, and what fails may be torn down in any order: messages
 // that have no end keep what they read and write. A transport holds what it
@@ -35,19 +35,19 @@
 
 namespace pprt {
 
-/// One member's part in a meeting.
-struct Participation {
-  /// These three name the meeting, in all processes alike: Meetings::number(),
+/// One member's part in a comm op.
+struct Participant {
+  /// These three name the comm op, in all processes alike: CommOps::number(),
   /// the section, and which one it is of that section at the place.
   uint64_t place = 0;
   Section section = Section::setup;
-  uint32_t meeting = 0;
+  uint32_t commOp = 0;
 
   uint32_t member = 0;
   std::vector<uint32_t> ranks; ///< of all members, in member order
   std::shared_ptr<const std::vector<Move>> moves; ///< of all members
   std::vector<std::byte *> inputs, outputs; ///< the member's memory, by operand
-  /// As many bytes as the model says. Meetings that come one after another may
+  /// As many bytes as the model says. CommOps that come one after another may
   /// have the same.
   std::byte *staging = nullptr;
   /// Holds all of that, for as long as the transport or a message needs it.
@@ -56,7 +56,7 @@ struct Participation {
   std::shared_ptr<Waker> waker;
 };
 
-/// What a transport calls a participation.
+/// What a transport calls a participant.
 using Ticket = uint32_t;
 
 enum class Progress {
@@ -72,15 +72,15 @@ public:
   virtual ~Transport() = default;
 
   virtual TransportModel model() const { return {}; }
-  virtual Expected<Ticket> prepare(Participation participation) = 0;
-  /// Returns when all members of all meetings are there, in other processes
+  virtual Expected<Ticket> prepare(Participant participant) = 0;
+  /// Returns when all members of all comm ops are there, in other processes
   /// too.
   virtual Status connect() = 0;
 
   /// The first error that came while nobody asked, or that somebody gave to
   /// abort(); ok if none. Asked before every sleep, and cheap.
   virtual Status poll() = 0;
-  /// Ends the run everywhere: meetings need not complete any more, poll() fails
+  /// Ends the run everywhere: comm ops need not complete any more, poll() fails
   /// in all processes, and all who wait are woken.
   virtual void abort(const Status &status) = 0;
 
@@ -104,7 +104,7 @@ public:
   /// Whether test() has anything to do or to tell: asked often, and cheap.
   virtual bool ready(Ticket ticket, uint64_t round) = 0;
   /// At any time after start(), ready or not. May work on the moves of the
-  /// meeting.
+  /// comm op.
   virtual Progress test(Ticket ticket, uint64_t round) = 0;
 
   /// By a thread that has nothing else to do and a core to do it on: works on
@@ -112,7 +112,7 @@ public:
   /// call it.
   virtual void help(const std::function<bool()> &ends) { (void)ends; }
 
-  /// From any thread: grows whenever a part of a meeting has moved, so that a
+  /// From any thread: grows whenever a part of a comm op has moved, so that a
   /// long one is not taken for one that stands still.
   virtual uint64_t progress() const { return 0; }
 };

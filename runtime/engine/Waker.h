@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a transport knows of the threads whose meetings it carries out: that
+// What a transport knows of the threads whose comm ops it carries out: that
 // they can be woken. Called from any thread, whether or not anybody sleeps.
 //
 //===----------------------------------------------------------------------===//

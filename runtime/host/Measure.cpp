@@ -1,4 +1,4 @@
-//===- Measure.cpp - what a run measured ---------------------------------===//
+//===- Measure.cpp - what a run measured ----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -87,9 +87,9 @@ void measureTimes(const Session &session, Report &report) {
 
 /// The send and the receive of a transfer; nothing for a collective.
 std::pair<std::optional<Place>, std::optional<Place>>
-orderTransfer(const Players &players, const std::vector<Place> &meeting) {
+orderTransfer(const Players &players, const std::vector<Place> &commOp) {
   std::pair<std::optional<Place>, std::optional<Place>> result;
-  for (Place place : meeting) {
+  for (Place place : commOp) {
     const ppx::Opcode opcode = players.instruction(place).opcode;
     if (opcode == ppx::Opcode_send)
       result.first = place;
@@ -151,7 +151,7 @@ static std::vector<size_t> addTracks(Trace &trace, const Players &players,
 
 static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
                     const Players &players,
-                    const std::vector<std::vector<Place>> &meetings,
+                    const std::vector<std::vector<Place>> &commOps,
                     const ppx::ArtifactT &artifact, const Timeline &timeline) {
   std::vector<size_t> firstSlice;
   for (uint32_t rank = 0; rank < players.size(); ++rank) {
@@ -180,8 +180,8 @@ static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
       trace.slices.push_back(slice);
     }
   }
-  for (const std::vector<Place> &meeting : meetings)
-    if (const auto [from, to] = orderTransfer(players, meeting); from && to)
+  for (const std::vector<Place> &commOp : commOps)
+    if (const auto [from, to] = orderTransfer(players, commOp); from && to)
       trace.arrows.push_back({firstSlice[from->player] + from->index,
                               firstSlice[to->player] + to->index});
 }
@@ -192,7 +192,7 @@ Trace pprt::host::makeTrace(const Players &players,
                             const std::string &device) {
   Trace trace;
   const std::vector<size_t> firstTrack = addTracks(trace, players, device);
-  addStep(trace, firstTrack, players, players.findMeetings(), artifact,
+  addStep(trace, firstTrack, players, players.findCommOps(), artifact,
           timeline);
   return trace;
 }
@@ -215,7 +215,7 @@ Trace LastSteps::trace(const Session &session) const {
   if (steps.empty())
     return trace;
   const Players players = Players::ranks(session.artifact(), session.mesh());
-  const std::vector<std::vector<Place>> meetings = players.findMeetings();
+  const std::vector<std::vector<Place>> commOps = players.findCommOps();
   const std::vector<size_t> firstTrack =
       addTracks(trace, players, session.device());
   const size_t stepTrack = trace.tracks.size();
@@ -231,7 +231,7 @@ Trace LastSteps::trace(const Session &session) const {
     trace.slices.push_back({stepTrack, "step " + std::to_string(step.number),
                             "step", 1e6 * whole.begin,
                             1e6 * (whole.end - whole.begin), ""});
-    addStep(trace, firstTrack, players, meetings, session.artifact(), timeline);
+    addStep(trace, firstTrack, players, commOps, session.artifact(), timeline);
   }
   return trace;
 }

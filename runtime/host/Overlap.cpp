@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whoever comes first to a meeting waits for the others, and not for a message:
+// Whoever comes first to a comm op waits for the others, and not for a message:
 // that is imbalance, or a pipeline's bubble, and counts as neither of the two
 // kinds told apart here.
 //
@@ -54,11 +54,11 @@ static double commonLength(const std::vector<Span> &a,
 TravelTime pprt::host::travelTime(const Players &players,
                                   const Timeline &timeline) {
   std::vector<std::vector<Span>> travels(players.size());
-  for (const std::vector<Place> &meeting : players.findMeetings()) {
+  for (const std::vector<Place> &commOp : players.findCommOps()) {
     double begin = 0;
-    for (Place place : meeting)
+    for (Place place : commOp)
       begin = std::max(begin, timeline[place.player][place.index].begin);
-    for (Place place : meeting)
+    for (Place place : commOp)
       travels[place.player].push_back(
           {begin, std::max(begin, timeline[place.player][place.index].end)});
   }

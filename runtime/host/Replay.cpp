@@ -49,16 +49,16 @@ Players Players::classes(const ppx::ArtifactT &artifact, const Mesh &mesh) {
   return players;
 }
 
-std::vector<std::vector<Place>> Players::findMeetings() const {
+std::vector<std::vector<Place>> Players::findCommOps() const {
   // A place is known by the players at the edge's ends, or by the group and the
-  // first of its players; a meeting also by its turn among those of the place.
+  // first of its players; a comm op also by its turn among those of the place.
   using Ends = std::tuple<bool, uint32_t, uint32_t>;
   const Ranks ranks(artifact, mesh);
-  const Meetings body(ranks, Section::body);
-  std::map<std::pair<Ends, size_t>, std::vector<Place>> meetings;
+  const CommOps body(ranks, Section::body);
+  std::map<std::pair<Ends, size_t>, std::vector<Place>> commOps;
   for (uint32_t player = 0; player < size(); ++player) {
     const uint32_t rank = firstRanks[player];
-    for (const MeetingPlace &place : body.places({rank, rank + 1})) {
+    for (const CommPlace &place : body.places({rank, rank + 1})) {
       const std::vector<uint32_t> members = body.members(place);
       Ends ends = {false, place.first, player};
       if (place.isGroup)
@@ -69,11 +69,11 @@ std::vector<std::vector<Place>> Players::findMeetings() const {
       const uint32_t member = members[0] == rank ? 0 : 1;
       const std::vector<uint32_t> &indices = body.sequence(place, member, rank);
       for (size_t turn = 0; turn < indices.size(); ++turn)
-        meetings[{ends, turn}].push_back({player, indices[turn]});
+        commOps[{ends, turn}].push_back({player, indices[turn]});
     }
   }
   std::vector<std::vector<Place>> result;
-  for (auto &[key, places] : meetings)
+  for (auto &[key, places] : commOps)
     result.push_back(std::move(places));
   return result;
 }
@@ -104,16 +104,16 @@ private:
 
   const Players &players;
   const std::function<double(Place)> &duration;
-  std::vector<std::vector<Place>> meetings;
+  std::vector<std::vector<Place>> commOps;
   /// By player and instruction.
-  std::vector<std::vector<size_t>> meetingOf;
+  std::vector<std::vector<size_t>> commOpOf;
   std::vector<Progress> progress;
   Timeline timeline;
 };
 
 Replayer::Replayer(const Players &players,
                    const std::function<double(Place)> &duration)
-    : players(players), duration(duration), meetings(players.findMeetings()) {
+    : players(players), duration(duration), commOps(players.findCommOps()) {
   for (uint32_t player = 0; player < players.size(); ++player) {
     const ppx::ProgramT &program = players.program(player);
     Progress start;
@@ -123,11 +123,11 @@ Replayer::Replayer(const Players &players,
       start.queues[program.body[i]->queue].push_back(i);
     progress.push_back(std::move(start));
     timeline.emplace_back(program.body.size());
-    meetingOf.emplace_back(program.body.size(), alone);
+    commOpOf.emplace_back(program.body.size(), alone);
   }
-  for (size_t m = 0; m < meetings.size(); ++m)
-    for (Place place : meetings[m])
-      meetingOf[place.player][place.index] = m;
+  for (size_t m = 0; m < commOps.size(); ++m)
+    for (Place place : commOps[m])
+      commOpOf[place.player][place.index] = m;
 }
 
 std::optional<double> Replayer::readyTime(uint32_t player,
@@ -152,9 +152,9 @@ bool Replayer::advance(uint32_t player, uint32_t queue) {
   if (its.done[queue] == its.queues[queue].size())
     return false;
   const size_t index = its.queues[queue][its.done[queue]];
-  const size_t meeting = meetingOf[player][index];
-  if (meeting != alone)
-    return meet(meetings[meeting]);
+  const size_t commOp = commOpOf[player][index];
+  if (commOp != alone)
+    return meet(commOps[commOp]);
   const std::optional<double> ready = readyTime(player, queue);
   if (!ready)
     return false;

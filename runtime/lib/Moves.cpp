@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 #include <algorithm>
 #include <functional>

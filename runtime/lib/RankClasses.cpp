@@ -51,11 +51,11 @@ std::pair<std::vector<uint32_t>, uint32_t> Table::number() const {
 }
 
 /// Those of any section.
-static std::vector<MeetingPlace> findPlaces(const Ranks &ranks) {
-  std::vector<MeetingPlace> places;
+static std::vector<CommPlace> findPlaces(const Ranks &ranks) {
+  std::vector<CommPlace> places;
   for (Section section : kSections) {
-    const std::vector<MeetingPlace> more =
-        Meetings(ranks, section).places({0, ranks.mesh.worldSize()});
+    const std::vector<CommPlace> more =
+        CommOps(ranks, section).places({0, ranks.mesh.worldSize()});
     places.insert(places.end(), more.begin(), more.end());
   }
   std::sort(places.begin(), places.end());
@@ -64,20 +64,20 @@ static std::vector<MeetingPlace> findPlaces(const Ranks &ranks) {
 }
 
 std::vector<uint32_t>
-pprt::numberCompanies(const Ranks &ranks, const Meetings &meetings,
-                      const std::vector<MeetingPlace> &places,
+pprt::numberCompanies(const Ranks &ranks, const CommOps &commOps,
+                      const std::vector<CommPlace> &places,
                       const std::vector<uint32_t> &classOf) {
   // What a member's program says of the place, the stages or the group, then
   // who meets there. Of an edge it matters who sends.
   Table kinds;
-  for (const MeetingPlace &place : places) {
+  for (const CommPlace &place : places) {
     std::vector<uint32_t> &row = kinds.numbers;
     row.insert(row.end(),
                {place.isGroup,
                 place.isGroup ? place.first : ranks.mesh.stage(place.first),
                 place.isGroup ? 0 : ranks.mesh.stage(place.second)});
     const auto first = ptrdiff_t(row.size());
-    for (uint32_t member : meetings.members(place))
+    for (uint32_t member : commOps.members(place))
       row.push_back(classOf[member]);
     if (place.isGroup)
       std::sort(row.begin() + first, row.end());
@@ -88,18 +88,18 @@ pprt::numberCompanies(const Ranks &ranks, const Meetings &meetings,
 
 RankClasses RankClasses::coarsest(const Ranks &ranks, uint64_t &operations) {
   const uint32_t worldSize = ranks.mesh.worldSize();
-  const Meetings meetings(ranks, Section::body);
-  const std::vector<MeetingPlace> places = findPlaces(ranks);
+  const CommOps commOps(ranks, Section::body);
+  const std::vector<CommPlace> places = findPlaces(ranks);
   // Where each rank meets others: its places are those[first[r] .. first[r+1]).
   std::vector<size_t> first(worldSize + 1);
-  for (const MeetingPlace &place : places)
-    for (uint32_t member : meetings.members(place))
+  for (const CommPlace &place : places)
+    for (uint32_t member : commOps.members(place))
       ++first[member + 1];
   std::partial_sum(first.begin(), first.end(), first.begin());
   std::vector<uint32_t> those(first.back());
   std::vector<size_t> end(first.begin(), first.end() - 1);
   for (uint32_t i = 0; i < places.size(); ++i)
-    for (uint32_t member : meetings.members(places[i]))
+    for (uint32_t member : commOps.members(places[i]))
       those[end[member]++] = i;
   std::vector<uint32_t> classOf(worldSize);
   for (uint32_t rank = 0; rank < worldSize; ++rank)
@@ -107,7 +107,7 @@ RankClasses RankClasses::coarsest(const Ranks &ranks, uint64_t &operations) {
   for (uint32_t count = 0;;) {
     operations += worldSize + those.size();
     const std::vector<uint32_t> kinds =
-        numberCompanies(ranks, meetings, places, classOf);
+        numberCompanies(ranks, commOps, places, classOf);
     // A rank's class and all that it meets.
     Table signatures;
     for (uint32_t rank = 0; rank < worldSize; ++rank) {

@@ -4,7 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 
 Programs to judge are small, those of test/EndToEnd/strategies.py among them, each
 with what two steps of the unpartitioned model give on a processor in f64. Others are
-one model, split in a few ways. `small` is for a rehearsal on GPUs that are played.
+one model, split in a few ways. `small` is for a rehearsal on emulated GPUs.
 """
 import dataclasses
 import math
@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "test/EndToEnd"))
 import strategies  # noqa: E402
 
 STEPS = 2
-RUNS = 8  # of those that are quick on GPUs that are played: each is in another order
+RUNS = 8  # of those that are quick on emulated GPUs: each is in another order
 OPTIMIZER = "optimizer=adamw lr=1e-3"
 AXES = ("pp", "dp", "ep", "sp", "tp")
 LEAST_WIDTH = 3  # of a resnet
@@ -28,7 +28,7 @@ SMALLER = {"--hidden=20": "--hidden=8", "--hidden=12": "--hidden=8", "--seq=8": 
            "--width=6": f"--width={LEAST_WIDTH}", "--depth=2 --image=8": "--depth=2 --image=4"}
 GPT = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32"
 MOE = "moe --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32 --experts=4"
-# Every kind of meeting between two ranks, so that two GPUs are enough for NCCL.
+# Every kind of comm op between two ranks, so that two GPUs are enough for NCCL.
 PAIRS = [(GPT, "dp=2 zero=3 optimizer=adamw lr=1e-3 clip=0.5"),
          (GPT, "tp=2 sequence=true optimizer=momentum lr=0.05"),
          (GPT, "pp=2 microbatches=2 optimizer=adamw lr=1e-3"),

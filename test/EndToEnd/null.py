@@ -4,7 +4,7 @@
 SPDX-License-Identifier: Apache-2.0
 
 The strategies of verify-matrix, from passes to executor, without kernels: all
-sections end, and launches, meetings and bytes are as many as the program says,
+sections end, and launches, comm ops and bytes are as many as the program says,
 which pp-run itself compares. A few once more in two processes.
 
   null.py --bin=build/bin [--jobs=2]

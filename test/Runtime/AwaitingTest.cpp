@@ -10,7 +10,7 @@
 #include "ProgramBuilder.h"
 
 #include "engine/enqueued/EnqueuedExecutor.h"
-#include "engine/enqueued/SeveralDevices.h"
+#include "engine/enqueued/MultiDeviceExecutor.h"
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ public:
     end = std::max(end, static_cast<const ClockEvent &>(event).at);
     return {};
   }
-  Status play(const enqueued::Recording &) override { return {}; }
+  Status launchGraph(const enqueued::Graph &) override { return {}; }
 
   Clock::time_point end; ///< of what it was given
   const milliseconds kernel;
@@ -93,7 +93,7 @@ public:
   }
   std::vector<NamedCount> counters() const override { return {}; }
 
-  Status enter() override { return {}; }
+  Status makeCurrent() override { return {}; }
   Expected<std::unique_ptr<enqueued::Stream>> makeStream(bool) override {
     return std::unique_ptr<enqueued::Stream>(
         std::make_unique<ClockStream>(kernel));
@@ -104,7 +104,7 @@ public:
   Expected<std::unique_ptr<Memory>> hostMemory(uint64_t bytes) override {
     return allocate(bytes);
   }
-  Expected<bool> hasCome(const enqueued::Event &event) override {
+  Expected<bool> query(const enqueued::Event &event) override {
     return Clock::now() >= static_cast<const ClockEvent &>(event).at;
   }
   void drain() override {}
@@ -116,10 +116,10 @@ public:
   bind(const enqueued::BoundMove &) override {
     return std::unique_ptr<const Launch>(std::make_unique<Launch>());
   }
-  bool isRecordable(const ppx::KernelT &, bool) const override { return false; }
-  Status beginRecording(enqueued::Stream &) override { return {}; }
-  Expected<std::unique_ptr<const enqueued::Recording>>
-  endRecording(enqueued::Stream &) override {
+  bool isCapturable(const ppx::KernelT &, bool) const override { return false; }
+  Status beginCapture(enqueued::Stream &) override { return {}; }
+  Expected<std::unique_ptr<const enqueued::Graph>>
+  endCapture(enqueued::Stream &) override {
     return Status(ExitCode::device, "expects no recording");
   }
 
@@ -127,7 +127,7 @@ private:
   const milliseconds kernel;
 };
 
-/// Whose meetings end some time after they were enqueued.
+/// Whose comm ops end some time after they were enqueued.
 class ClockTransport final : public enqueued::StreamTransport {
 public:
   explicit ClockTransport(milliseconds time) : time(time) {}
@@ -139,7 +139,7 @@ public:
     return {};
   }
   void leave(uint32_t) override {}
-  Expected<Ticket> prepare(Participation) override { return Ticket(0); }
+  Expected<Ticket> prepare(Participant) override { return Ticket(0); }
   Status connect() override { return {}; }
   Status poll() override { return {}; }
   void abort(const Status &) override {}
@@ -175,7 +175,7 @@ std::shared_ptr<const ppx::ArtifactT> makeArtifact(bool meet) {
 }
 
 /// A step on as many devices, whose kernels take so long each.
-Status run(bool meet, std::vector<milliseconds> kernels, milliseconds meeting,
+Status run(bool meet, std::vector<milliseconds> kernels, milliseconds commOp,
            double timeout, bool isInterrupted) {
   const auto artifact = makeArtifact(meet);
   const Mesh mesh = *Mesh::create(artifact->axes);
@@ -183,12 +183,12 @@ Status run(bool meet, std::vector<milliseconds> kernels, milliseconds meeting,
   options.hangTimeoutSeconds = timeout;
   options.isInterrupted = [=] { return isInterrupted; };
   if (meet)
-    options.transport = std::make_shared<ClockTransport>(meeting);
+    options.transport = std::make_shared<ClockTransport>(commOp);
   options.patience = std::make_shared<enqueued::Patience>(
       kernels.size(),
       enqueued::Patience::Limits{timeout, options.isInterrupted},
       options.transport);
-  std::vector<enqueued::SeveralDevices::Part> parts;
+  std::vector<enqueued::MultiDeviceExecutor::Part> parts;
   for (uint32_t i = 0; i < kernels.size(); ++i) {
     options.device = std::make_shared<ClockDevice>(kernels[i]);
     options.ranks = {i, i + 1};
@@ -199,7 +199,7 @@ Status run(bool meet, std::vector<milliseconds> kernels, milliseconds meeting,
       return made.status();
     parts.push_back({options.ranks, std::move(*made)});
   }
-  auto all = enqueued::SeveralDevices::create(std::move(parts));
+  auto all = enqueued::MultiDeviceExecutor::create(std::move(parts));
   return all ? (*all)->run(Section::body, 0) : all.status();
 }
 

@@ -23,7 +23,7 @@
 
 using namespace pprt;
 using inprocess::Exchange;
-using inprocess::Participant;
+using inprocess::MemberBuffers;
 
 namespace {
 
@@ -58,7 +58,7 @@ public:
   /// Makes the operand of `other` this group's next.
   void append(const Group &other) {
     for (size_t m = 0; m < participants.size(); ++m) {
-      const Participant &more = other.participants[m];
+      const MemberBuffers &more = other.participants[m];
       participants[m].inputs.push_back(more.inputs[0]);
       participants[m].outputs.push_back(more.outputs[0]);
     }
@@ -85,7 +85,7 @@ private:
   uint64_t width;
   ppx::SlotT input, output;
   std::vector<std::vector<std::byte>> memory;
-  std::vector<Participant> participants;
+  std::vector<MemberBuffers> participants;
   std::vector<const ppx::SlotT *> inputs;
 };
 
@@ -121,7 +121,7 @@ TEST(Collectives, PiecesRunInAnyOrder) {
   }
   for (const conformance::Case &test : cases)
     for (uint64_t seed : {1, 2}) {
-      std::vector<Participant> participants(test.memberCount());
+      std::vector<MemberBuffers> participants(test.memberCount());
       std::vector<std::vector<std::byte>> memory;
       for (uint32_t member = 0; member < test.memberCount(); ++member)
         for (size_t i = 0; i < test.operands.size(); ++i) {

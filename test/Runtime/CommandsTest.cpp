@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "engine/enqueued/Commands.h"
 #include "Pipelines.h"
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 #include "pprt/Program.h"
 
 #include <gtest/gtest.h>
@@ -131,7 +131,7 @@ TEST(Commands, HoldTheOrderAndNoMoreEventsThanThatTakes) {
 }
 
 /// Instructions that meet are one command, told once for all members.
-TEST(Commands, TellsAMeetingOnce) {
+TEST(Commands, TellsACommOpOnce) {
   PipelineShape shape;
   shape.replicas = 2;
   shape.stages = 1;

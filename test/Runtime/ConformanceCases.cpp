@@ -1,4 +1,4 @@
-//===- ConformanceCases.cpp - meetings and what they must leave -----------===//
+//===- ConformanceCases.cpp - comm ops and what they must leave -----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -208,8 +208,8 @@ template <typename N>
 static typename N::Stored valueOf(const Case &test, uint32_t round,
                                   uint32_t member, size_t operand,
                                   uint64_t index) {
-  const uint64_t bits = mix(index * 64 + member +
-                            (round * 16 + operand) * 0x9e3779b97f4a7c15ULL);
+  const uint64_t bits =
+      mix(index * 64 + member + (round * 16 + operand) * 0x9e3779b97f4a7c15ULL);
   if (!test.isExact || sizeof(typename N::Stored) == 1)
     return N::make(bits);
   return N::store(typename N::Sum(int(bits % 16) - 8));

@@ -1,4 +1,4 @@
-//===- ConformanceCases.h - meetings and what they must leave ---*- C++ -*-===//
+//===- ConformanceCases.h - comm ops and what they must leave ---*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -12,7 +12,7 @@
 #ifndef PP_TEST_RUNTIME_CONFORMANCECASES_H
 #define PP_TEST_RUNTIME_CONFORMANCECASES_H
 
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 #include <memory>
 #include <string>
@@ -21,7 +21,7 @@ namespace pprt::conformance {
 
 using Shape = std::vector<uint64_t>;
 
-/// One operand of a meeting.
+/// One operand of a comm op.
 struct Operand {
   Shape in;
   uint32_t dimension = 0, split = 0;

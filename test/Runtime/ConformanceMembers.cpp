@@ -44,9 +44,9 @@ Members::Members(std::vector<Case> all, uint32_t worldSize, Places places)
       memberships[{rank, index}] = membership;
       Membership &mine = *membership;
       mine.member = member;
-      Participation part;
+      Participant part;
       part.place = places == Places::many ? index : 0;
-      part.meeting = places == Places::many ? 0 : uint32_t(index);
+      part.commOp = places == Places::many ? 0 : uint32_t(index);
       part.section = Section::body;
       part.member = member;
       part.ranks = test.ranks;
@@ -97,12 +97,12 @@ void Members::forEachRank(const std::function<void(uint32_t)> &f) {
 
 void Members::start(uint32_t rank, size_t test, uint32_t round) {
   Membership &mine = *memberships.at({rank, test});
-  const Case &meeting = cases[test];
-  for (size_t i = 0; i < meeting.operands.size(); ++i) {
+  const Case &commOp = cases[test];
+  for (size_t i = 0; i < commOp.operands.size(); ++i) {
     std::fill(mine.inputs[i].begin(), mine.inputs[i].end(), std::byte(0xff));
-    if (meeting.inputBytes(mine.member, i) > 0)
-      meeting.fillInput(round, mine.member, i, mine.inputs[i].data());
-    if (!meeting.inPlace)
+    if (commOp.inputBytes(mine.member, i) > 0)
+      commOp.fillInput(round, mine.member, i, mine.inputs[i].data());
+    if (!commOp.inPlace)
       std::fill(mine.outputs[i].begin(), mine.outputs[i].end(),
                 std::byte(0xff));
   }
@@ -153,14 +153,14 @@ void Members::checkNothing(uint32_t rank, size_t test, uint32_t round) {
 }
 
 void Members::checkCounts() {
-  uint64_t meetings = 0, bytes = 0;
+  uint64_t commOps = 0, bytes = 0;
   for (const auto &[key, mine] : memberships) {
     const Case &test = cases[key.second];
-    meetings += test.rounds;
+    commOps += test.rounds;
     bytes += test.rounds * test.sentBytes(mine->member);
   }
   for (const NamedCount &count : device->counters()) {
-    const uint64_t expected = count.name == "meetings" ? meetings
+    const uint64_t expected = count.name == "comm ops" ? commOps
                               : count.name == "bytes"  ? bytes
                                                        : 0;
     if (count.value != expected)

@@ -28,7 +28,7 @@ extern std::string deviceName;
 enum class Places { many, one };
 
 /// The ranks of this process with the cases they take part in: case c is place
-/// c, and the only meeting there; or meeting c of the one place.
+/// c, and the only comm op there; or comm op c of the one place.
 class Members {
   std::map<uint32_t, std::shared_ptr<inprocess::Event>> events;
 

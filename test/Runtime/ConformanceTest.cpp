@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// One set of tests over every transport: each meeting of the table, over
-// several rounds; meetings of several places at the same time, in any order,
+// One set of tests over every transport: each comm op of the table, over
+// several rounds; comm ops of several places at the same time, in any order,
 // and of one place one after another; that nobody leaves before all have come;
 // the end of all waits when one member fails. Alone it tests one process's
 // ranks; under mpirun, with --launcher=mpi, those of all processes, which make
@@ -98,7 +98,7 @@ TEST(Conformance, LongWorkIsNoSilence) {
 }
 
 // The k-th of each member meet, however far ahead of others one is.
-TEST(Conformance, MeetingsOfAPlaceComeInOrder) {
+TEST(Conformance, CommOpsOfAPlaceComeInOrder) {
   for (uint32_t worldSize : worldSizes) {
     std::vector<Case> cases;
     for (uint64_t size : {5, 0, 70'001, 5, 1}) {
@@ -209,7 +209,7 @@ TEST(Conformance, WhoeverWaitsLeavesTheCores) {
   EXPECT_EQ(members.faults(), "");
 }
 
-// Queues are independent: meetings of different places go on at the same time,
+// Queues are independent: comm ops of different places go on at the same time,
 // whichever each member starts first.
 TEST(Conformance, PlacesGoOnAtTheSameTimeInAnyOrder) {
   for (uint32_t worldSize : worldSizes) {
@@ -277,12 +277,11 @@ TEST(Abort, EndsAllWaits) {
   const uint32_t worldSize = worldSizes.back();
   if (worldSize < 2)
     GTEST_SKIP() << "one rank waits for nobody";
-  Case meeting;
-  meeting.operands = {{{1'000'000}}};
+  Case commOp;
+  commOp.operands = {{{1'000'000}}};
   for (uint32_t rank = 0; rank < worldSize; ++rank)
-    meeting.ranks.push_back(rank);
-  std::optional<Members> present(std::in_place, std::vector{meeting},
-                                 worldSize);
+    commOp.ranks.push_back(rank);
+  std::optional<Members> present(std::in_place, std::vector{commOp}, worldSize);
   Members &members = *present;
   ASSERT_EQ(members.faults(), "");
   // The last rank never comes, and process 0 gives up for all: once all have

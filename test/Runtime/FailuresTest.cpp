@@ -204,8 +204,8 @@ TEST(Failures, OfTheHostEndAllRanks) {
 /// Keeps what it is told, as one with messages that have no end.
 class KeepingTransport final : public PolledTransport {
 public:
-  Expected<Ticket> prepare(Participation participation) override {
-    told.push_back(std::move(participation));
+  Expected<Ticket> prepare(Participant participant) override {
+    told.push_back(std::move(participant));
     return Ticket(told.size() - 1);
   }
   Status connect() override { return {}; }
@@ -217,13 +217,13 @@ public:
   uint64_t progress() const override { return moved; }
   void watch(std::weak_ptr<Watched> its) override { watched = std::move(its); }
 
-  std::vector<Participation> told;
+  std::vector<Participant> told;
   std::atomic<uint64_t> moved{0};
   std::weak_ptr<Watched> watched;
 };
 
 /// Two ranks that meet in the body.
-static std::shared_ptr<const ppx::ArtifactT> makeMeeting() {
+static std::shared_ptr<const ppx::ArtifactT> makeCommOp() {
   ArtifactBuilder builder;
   const uint32_t group = builder.group({builder.axis("dp", 2)});
   for (uint32_t rank = 0; rank < 2; ++rank) {
@@ -241,7 +241,7 @@ static std::shared_ptr<const ppx::ArtifactT> makeMeeting() {
 // It may be the last to go.
 TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
   const auto transport = std::make_shared<KeepingTransport>();
-  const auto artifact = makeMeeting();
+  const auto artifact = makeCommOp();
   polled::Options options;
   options.device = cpu::makeDevice({});
   options.transport = transport;
@@ -251,18 +251,18 @@ TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   executor->reset();
   ASSERT_EQ(transport->told.size(), 2u);
-  for (const Participation &its : transport->told) {
+  for (const Participant &its : transport->told) {
     EXPECT_TRUE(its.memory);
     its.inputs[0][0] = its.outputs[0][0];
     its.waker->wake();
   }
 }
 
-// A meeting that takes long is no hang while its messages come, and who is
+// A comm op that takes long is no hang while its messages come, and who is
 // asked knows of the last one before the watchdog does.
 TEST(Failures, WhatATransportMovesIsProgress) {
   const auto transport = std::make_shared<KeepingTransport>();
-  const auto artifact = makeMeeting();
+  const auto artifact = makeCommOp();
   polled::Options options;
   options.device = cpu::makeDevice({});
   options.transport = transport;

@@ -212,15 +212,15 @@ const Row rows[] = {
 // clang-format on
 
 /// Elements of lhs, rhs and out that meet.
-using Meeting = std::array<uint64_t, 3>;
+using CommOp = std::array<uint64_t, 3>;
 
-std::vector<Meeting> findMeetings(const ppx::ContractionT &c) {
-  std::vector<Meeting> meetings;
+std::vector<CommOp> findCommOps(const ppx::ContractionT &c) {
+  std::vector<CommOp> commOps;
   uint64_t items = 1;
   for (const uint64_t extent : c.batch)
     items *= extent;
   for (uint64_t item = 0; item < items; ++item) {
-    Meeting place = {c.lhs->offset, c.rhs->offset, c.out->offset};
+    CommOp place = {c.lhs->offset, c.rhs->offset, c.out->offset};
     uint64_t rest = item;
     for (size_t i = c.batch.size(); i-- > 0; rest /= c.batch[i]) {
       place[0] += rest % c.batch[i] * c.lhs->batch[i];
@@ -230,18 +230,18 @@ std::vector<Meeting> findMeetings(const ppx::ContractionT &c) {
     for (uint64_t i = 0; i < c.m; ++i)
       for (uint64_t j = 0; j < c.n; ++j)
         for (uint64_t l = 0; l < c.k; ++l)
-          meetings.push_back(
+          commOps.push_back(
               {place[0] + i * c.lhs->row_stride + l * c.lhs->column_stride,
                place[1] + l * c.rhs->row_stride + j * c.rhs->column_stride,
                place[2] + i * c.out->row_stride + j * c.out->column_stride});
   }
-  std::sort(meetings.begin(), meetings.end());
-  return meetings;
+  std::sort(commOps.begin(), commOps.end());
+  return commOps;
 }
 
 /// As cublasLt goes through them.
-std::vector<Meeting> findMeetings(const cuda::MatrixProducts &p) {
-  std::vector<Meeting> meetings;
+std::vector<CommOp> findCommOps(const cuda::MatrixProducts &p) {
+  std::vector<CommOp> commOps;
   const uint64_t steps = p.left.isTransposed ? p.left.rows : p.left.columns;
   const auto at = [](const cuda::Matrix &matrix, uint64_t row,
                      uint64_t column) {
@@ -262,29 +262,29 @@ std::vector<Meeting> findMeetings(const cuda::MatrixProducts &p) {
                                    at(p.right, step, column),
                            out = call.out + item * p.out.batchStride +
                                  at(p.out, row, column);
-            meetings.push_back(
+            commOps.push_back(
                 {p.isSwapped ? right : left, p.isSwapped ? left : right, out});
           }
-  std::sort(meetings.begin(), meetings.end());
-  return meetings;
+  std::sort(commOps.begin(), commOps.end());
+  return commOps;
 }
 
 /// Kinds of what is beside products, with the elements that meet there.
-std::vector<Meeting> findBeside(const cuda::MatrixProducts &p) {
+std::vector<CommOp> findBeside(const cuda::MatrixProducts &p) {
   using Vector = cuda::MatrixProducts::Vector;
   enum : uint64_t { bias, addend, auxiliary, leftSums, rightSums };
-  std::vector<Meeting> meetings;
+  std::vector<CommOp> commOps;
   for (uint64_t row = 0; row < p.out.rows; ++row)
     for (uint64_t column = 0; column < p.out.columns; ++column) {
       const uint64_t out = p.calls.front().out + column * p.out.leading + row;
       if (p.vectorRole == Vector::bias)
-        meetings.push_back({bias, out, p.vector.offset + row});
+        commOps.push_back({bias, out, p.vector.offset + row});
       if (p.addend)
-        meetings.push_back(
+        commOps.push_back(
             {addend, out,
              p.addend->offset + column * p.addendLayout.leading + row});
       if (p.auxiliary)
-        meetings.push_back(
+        commOps.push_back(
             {auxiliary, out,
              p.auxiliary->offset + column * p.auxiliaryLeading + row});
     }
@@ -295,13 +295,13 @@ std::vector<Meeting> findBeside(const cuda::MatrixProducts &p) {
         const cuda::Matrix &its = isLeft ? p.left : p.right;
         const bool isDown = isLeft == its.isTransposed;
         const auto &call = p.calls.front();
-        meetings.push_back(
+        commOps.push_back(
             {isLeft ? leftSums : rightSums, p.vector.offset + i,
              (isLeft ? call.left : call.right) +
                  (isDown ? i * its.leading + step : step * its.leading + i)});
       }
-  std::sort(meetings.begin(), meetings.end());
-  return meetings;
+  std::sort(commOps.begin(), commOps.end());
+  return commOps;
 }
 
 /// Rows, or columns, at multiples of 16 bytes, as a rule.
@@ -389,7 +389,7 @@ TEST(GpuContractions, ProductsMeetTheElementsOfTheContraction) {
     for (const cuda::Matrix *matrix :
          {&products->left, &products->right, &products->out})
       EXPECT_GE(matrix->leading, matrix->rows);
-    ASSERT_EQ(findMeetings(*products), findMeetings(c)) << number;
+    ASSERT_EQ(findCommOps(*products), findCommOps(c)) << number;
   }
   // All ways were met.
   EXPECT_GT(taken, 500);
@@ -436,16 +436,16 @@ TEST(GpuContractions, PartsAreTheWholeAndTheLargestIsOfMultiples) {
       continue;
     const std::vector<cuda::MatrixProducts> parts =
         cuda::findParts(c, *products, 0);
-    std::vector<Meeting> meetings, beside;
+    std::vector<CommOp> commOps, beside;
     for (const cuda::MatrixProducts &part : parts) {
-      for (auto [all, its] : {std::pair(&meetings, findMeetings(part)),
+      for (auto [all, its] : {std::pair(&commOps, findCommOps(part)),
                               {&beside, findBeside(part)}})
         all->insert(all->end(), its.begin(), its.end());
       EXPECT_LE(part.tableBytes(), products->tableBytes());
     }
-    std::sort(meetings.begin(), meetings.end());
+    std::sort(commOps.begin(), commOps.end());
     std::sort(beside.begin(), beside.end());
-    ASSERT_EQ(meetings, findMeetings(*products)) << number;
+    ASSERT_EQ(commOps, findCommOps(*products)) << number;
     ASSERT_EQ(beside, findBeside(*products)) << number;
     // What adds to what is there comes behind who has written it.
     EXPECT_EQ(parts.front().accumulates, c.accumulate) << number;

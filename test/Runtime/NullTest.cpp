@@ -39,7 +39,7 @@ Counts predict(const ppx::ArtifactT &artifact, uint64_t steps) {
   Counts counts = {{"launches", 0},
                    {"copies", 0},
                    {"flags", 0},
-                   {"meetings", 0},
+                   {"comm ops", 0},
                    {"bytes", 0}};
   const Ranks ranks(artifact, mesh);
   for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank)
@@ -56,7 +56,7 @@ Counts predict(const ppx::ArtifactT &artifact, uint64_t steps) {
         counts["launches"] += isLaunch ? times : 0;
         counts["copies"] += opcode == ppx::Opcode_copy ? times : 0;
         counts["flags"] += opcode == ppx::Opcode_flag ? times : 0;
-        counts["meetings"] += meets ? times : 0;
+        counts["comm ops"] += meets ? times : 0;
         counts["bytes"] += times * sentBytes(ranks, rank, *instruction);
       }
   return counts;
@@ -167,7 +167,7 @@ TEST(Null, IsAskedForByName) {
 /// Completes whatever is started, and moves nothing.
 class Hasty final : public PolledTransport {
 public:
-  Expected<Ticket> prepare(Participation) override { return count++; }
+  Expected<Ticket> prepare(Participant) override { return count++; }
   Status connect() override { return {}; }
   void start(Ticket, uint64_t) override {}
   bool ready(Ticket, uint64_t) override { return true; }
@@ -198,15 +198,15 @@ public:
   [[noreturn]] void abort(const Status &) override { std::abort(); }
 };
 
-/// Two meetings at one place, of ranks 0 and 1; this is member 0.
-struct Meetings {
-  explicit Meetings(World &world) {
+/// Two comm ops at one place, of ranks 0 and 1; this is member 0.
+struct CommOps {
+  explicit CommOps(World &world) {
     transport.reset(
         static_cast<PolledTransport *>(device->transport(world, 2)->release()));
-    for (uint32_t meeting = 0; meeting < 2; ++meeting) {
-      Participation p;
+    for (uint32_t commOp = 0; commOp < 2; ++commOp) {
+      Participant p;
       p.section = Section::body;
-      p.meeting = meeting;
+      p.commOp = commOp;
       p.ranks = {0, 1};
       p.moves = std::make_shared<const std::vector<Move>>(movesOfTransfer(16));
       tickets.push_back(*transport->prepare(p));
@@ -219,22 +219,22 @@ struct Meetings {
 
 TEST(Null, SeesAMemberOfAnotherRound) {
   HastyWorld world;
-  Meetings meetings(world);
-  PolledTransport &transport = *meetings.transport;
-  transport.start(meetings.tickets[0], 0);
+  CommOps commOps(world);
+  PolledTransport &transport = *commOps.transport;
+  transport.start(commOps.tickets[0], 0);
   EXPECT_TRUE(transport.poll().ok());
   // Nobody else was there.
-  EXPECT_EQ(transport.test(meetings.tickets[0], 0), Progress::pending);
+  EXPECT_EQ(transport.test(commOps.tickets[0], 0), Progress::pending);
   EXPECT_NE(transport.poll().message().find("same round"), std::string::npos);
 }
 
-TEST(Null, SeesMeetingsOutOfOrder) {
+TEST(Null, SeesCommOpsOutOfOrder) {
   HastyWorld world;
-  Meetings second(world);
+  CommOps second(world);
   second.transport->start(second.tickets[1], 0);
   EXPECT_NE(second.transport->poll().message().find("the one before it"),
             std::string::npos);
-  Meetings twice(world);
+  CommOps twice(world);
   twice.transport->start(twice.tickets[0], 0);
   twice.transport->start(twice.tickets[0], 0);
   EXPECT_NE(twice.transport->poll().message().find("once a round"),

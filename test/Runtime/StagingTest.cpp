@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each queue of a rank has an area of its own, as large as the largest of its
-// meetings needs in any section, behind the arena and apart from the others.
+// comm ops needs in any section, behind the arena and apart from the others.
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"

@@ -50,9 +50,9 @@ private:
     if (status.ok())
       status = static_cast<enqueued::Stream &>(*stream).record(*event);
     while (status.ok()) {
-      Expected<bool> hasCome = streams.hasCome(*event);
-      if (!hasCome || *hasCome)
-        return hasCome.status();
+      Expected<bool> isComplete = streams.query(*event);
+      if (!isComplete || *isComplete)
+        return isComplete.status();
     }
     return status;
   }

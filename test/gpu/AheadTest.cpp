@@ -2,15 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session on a GPU that is played, whose step adds what it loads, times the
+// A session on a emulated GPU, whose step adds what it loads, times the
 // number of the step, to a state, and emits it. Whether the host waits for each
 // step or begins the next one first, all steps emit the same, in any order that
-// CUDA allows; the stand-in sees a host that is too early in memory that a step
-// under way still uses.
+// CUDA allows; the emulated library sees a host that is too early in memory
+// that a step under way still uses.
 //
 //===----------------------------------------------------------------------===//
 #include "../Runtime/ProgramBuilder.h"
-#include "Played.h"
+#include "Emulated.h"
 #include "pprt/Session.h"
 
 using namespace pprt;
@@ -67,14 +67,14 @@ std::shared_ptr<const ppx::ArtifactT> makeArtifact() {
   return std::make_shared<const ppx::ArtifactT>(std::move(artifact));
 }
 
-class Ahead : public standin::Played {
+class Ahead : public emulated::Emulated {
 protected:
   void TearDown() override {
     session.reset();
     if (!hasFailed)
       EXPECT_STREQ(control->leaks(), "");
     EXPECT_EQ(allFaults(), "");
-    Played::TearDown();
+    Emulated::TearDown();
   }
   void open(const std::string &settings, bool graph = true) {
     session.reset();

@@ -1,15 +1,16 @@
-//===- CollectivesTest.cpp - meetings of GPUs, by NCCL --------------------===//
+//===- CollectivesTest.cpp - comm ops of GPUs, by NCCL --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPU engine has for meetings, over the stand-ins of libcuda and NCCL:
-// the table that all transports are held to, by one process with all ranks and
-// by one for each; orders that must not end; each call that fails once. A
-// stand-in shows what it was made to show: none of this has run on a GPU.
+// What the GPU engine has for comm ops, over the emulated libraries of libcuda
+// and NCCL: the table that all transports are held to, by one process with all
+// ranks and by one for each; orders that must not end; each call that fails
+// once. A emulated library shows what it was made to show: none of this has run
+// on a GPU.
 //
 //===----------------------------------------------------------------------===//
-#include "Played.h"
-#include "PlayedProcess.h"
+#include "Emulated.h"
+#include "EmulatedProcess.h"
 #include "pprt/World.h"
 
 #include <algorithm>
@@ -22,12 +23,12 @@ namespace {
 
 constexpr int kSeeds = 16;
 
-class Collective : public standin::Played {
+class Collective : public emulated::Emulated {
 protected:
   void SetUp() override {
-    Played::SetUp();
+    Emulated::SetUp();
     Nccl nccl;
-    take(nccl, openNccl(driver.version), "ppStandInNccl");
+    take(nccl, openNccl(driver.version), "ppEmulatorNccl");
   }
   void begin(uint32_t devices, const std::string &settings) {
     reset("devices " + std::to_string(devices) + "\n" + settings);
@@ -143,7 +144,7 @@ TEST_F(Collective, IsReplayedByGraphs) {
       const uint32_t rank = entry.first;
       Process::Rank &its = entry.second;
       const Driver &driver = its.gpu->driver;
-      (void)its.gpu->enter();
+      (void)its.gpu->makeCurrent();
       ASSERT_EQ(driver.cuStreamBeginCapture_v2(
                     its.streams[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                 CUDA_SUCCESS);
@@ -172,7 +173,7 @@ TEST_F(Collective, IsReplayedByGraphs) {
       for (auto &entry : process.ranks) {
         const uint32_t rank = entry.first;
         Process::Rank &its = entry.second;
-        (void)its.gpu->enter();
+        (void)its.gpu->makeCurrent();
         forEachPart(rank, [&](const Case &test, const Process::Membership &part,
                               size_t) {
           EXPECT_TRUE(
@@ -193,11 +194,11 @@ TEST_F(Collective, IsReplayedByGraphs) {
 
 /// Who meets by the same communicator: messages all do.
 static std::vector<uint32_t> communicatorOf(const Case &test) {
-  const auto plan = planMeeting(test.moves(), test.memberCount(), 0);
+  const auto plan = planCommOp(test.moves(), test.memberCount(), 0);
   return plan->isCollective ? test.ranks : std::vector<uint32_t>();
 }
 
-// Two meetings in one order at one rank and in the other one at another rank:
+// Two comm ops in one order at one rank and in the other one at another rank:
 // of one communicator, or in one stream, they wait for each other; else they
 // have lines.
 TEST_F(Collective, IsToldOfInTheWrongOrder) {
@@ -305,7 +306,7 @@ TEST_F(Collective, RefusesWhatNcclHasNot) {
   test.reduction = ppx::Reduction_and_;
   test.operands = {{{4}}};
   test.ranks = {0, 1};
-  const auto plan = planMeeting(test.moves(), 2, 0);
+  const auto plan = planCommOp(test.moves(), 2, 0);
   EXPECT_EQ(plan.status().code(), ExitCode::device);
   EXPECT_EQ(plan.status().message(),
             "expects sum, max or min of i32 between GPUs, got and_, which NCCL "
@@ -314,7 +315,7 @@ TEST_F(Collective, RefusesWhatNcclHasNot) {
   odd.region.run = 1;
   odd.sources = {{0, 0, 0}, {1, 0, 0}};
   odd.targets = {{0, 0, 0}};
-  EXPECT_EQ(planMeeting({odd}, 3, 0).status().code(), ExitCode::device);
+  EXPECT_EQ(planCommOp({odd}, 3, 0).status().code(), ExitCode::device);
   begin(1, "");
   auto driver = openDriver();
   const Status missing = Gpu::open(*driver, 1).status();
@@ -391,7 +392,8 @@ TEST_F(Collective, WaitsForOthersOnlyAsLongAsItMay) {
               isInterrupted ? ExitCode::interrupted : ExitCode::hang);
     EXPECT_NE(status.message().find(
                   isInterrupted
-                      ? "interrupted while ranks of a meeting did not find "
+                      ? "interrupted while ranks of a communication operation "
+                        "did not find "
                       : "find each other by NCCL within 0 s (--hang-timeout)"),
               std::string::npos)
         << status.message();
@@ -404,7 +406,7 @@ TEST_F(Collective, WaitsForOthersOnlyAsLongAsItMay) {
 //===----------------------------------------------------------------------===//
 
 // Of many members: those of each pair are in the same group on both sides.
-TEST(MeetingPlan, MeetsInGroupsThatAreNotTooLarge) {
+TEST(CommPlan, MeetsInGroupsThatAreNotTooLarge) {
   const uint32_t n = 100;
   Case test;
   test.kind = ppx::CollectiveKind_all_to_all;
@@ -414,7 +416,7 @@ TEST(MeetingPlan, MeetsInGroupsThatAreNotTooLarge) {
   const std::vector<Move> moves = test.moves();
   std::map<std::pair<uint32_t, uint32_t>, std::vector<size_t>> sent, received;
   for (uint32_t member = 0; member < n; ++member) {
-    const auto plan = planMeeting(moves, n, member);
+    const auto plan = planCommOp(moves, n, member);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     EXPECT_FALSE(plan->isCollective);
     for (size_t group = 0; group < plan->groups.size(); ++group) {
@@ -430,9 +432,9 @@ TEST(MeetingPlan, MeetsInGroupsThatAreNotTooLarge) {
   EXPECT_TRUE(sent == received);
 }
 
-TEST(MeetingPlan, StagesOnlyWhatIsNotInOnePiece) {
+TEST(CommPlan, StagesOnlyWhatIsNotInOnePiece) {
   const auto staged = [](const Case &test) {
-    return planMeeting(test.moves(), 2, 0)->stagingBytes;
+    return planCommOp(test.moves(), 2, 0)->stagingBytes;
   };
   Case test;
   test.ranks = {0, 1};

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: rows, which are sequences of calls and what they return, and a library
-// that was opened by name. Out: a test for each row. The stand-in is held to
-// them everywhere, the real library where there is one, which judges the rows
-// and with them the stand-in.
+// that was opened by name. Out: a test for each row. The emulated library is
+// held to them everywhere, the real library where there is one, which judges
+// the rows and with them the emulated library.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_CONTRACT_H
@@ -80,25 +80,26 @@ inline int findVersion() {
   return found.ok() ? found->version : 13000;
 }
 
-/// Of a library above the driver, which is a stand-in if it has the symbol.
+/// Of a library above the driver, which is an emulated library if it has the
+/// symbol.
 template <typename Library, typename Sequence, size_t number>
 int runRows(Library &library, const Expected<Library> &opened,
-            const char *standIn, const Row<Sequence> (&rows)[number]) {
+            const char *emulator, const Row<Sequence> (&rows)[number]) {
   if (!opened.ok()) {
     std::printf("skipped: %s\n", opened.status().message().c_str());
     return 0;
   }
   library = *opened;
   void *loaded = dlopen(library.file.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  const bool isStandIn = loaded && dlsym(loaded, standIn);
+  const bool isEmulated = loaded && dlsym(loaded, emulator);
   if (auto found = openDriver(); found.ok()) {
     driver = *found;
     // A library of the one kind does nothing on a driver of the other.
-    hasDevice = driver.isEmulated == isStandIn && enterDevice();
+    hasDevice = driver.isEmulated == isEmulated && enterDevice();
   }
   std::printf("%s, %s%s, %s device\n", library.file.c_str(),
               std::to_string(library.version).c_str(),
-              isStandIn ? " (emulated)" : "", hasDevice ? "a" : "no");
+              isEmulated ? " (emulated)" : "", hasDevice ? "a" : "no");
   return runRows(rows);
 }
 

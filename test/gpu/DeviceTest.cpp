@@ -1,14 +1,15 @@
-//===- DeviceTest.cpp - the GPU engine over stand-ins ---------------------===//
+//===- DeviceTest.cpp - the GPU engine over emulated libraries
+//---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library that is shipped, opened as a session opens it. libcuda is the
-// stand-in of test/gpu/cuda, which runs PTX on the processor: nothing here says
-// what a GPU does.
+// emulated library of test/gpu/cuda, which runs PTX on the processor: nothing
+// here says what a GPU does.
 //
 //===----------------------------------------------------------------------===//
 #include "../Runtime/WaitingStream.h"
-#include "Played.h"
+#include "Emulated.h"
 #include "backends/cuda/Plugin.h"
 #include "pprt/World.h"
 
@@ -69,7 +70,7 @@ protected:
               std::string::npos);
     driver = *opened;
     handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    control = standin::findControl();
+    control = emulated::findControl();
     control->reset("");
   }
   void TearDown() override {
@@ -128,7 +129,7 @@ protected:
 
   cuda::Driver driver;
   void *handle = nullptr;
-  const standin::Control *control = nullptr;
+  const emulated::Control *control = nullptr;
   std::unique_ptr<Device> device;
   std::unique_ptr<Memory> memory;
   AllocationCounter heap;

@@ -1,4 +1,4 @@
-//===- MovesTest.cpp - meetings of ranks that share a GPU -----------------===//
+//===- MovesTest.cpp - comm ops of ranks that share a GPU -----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

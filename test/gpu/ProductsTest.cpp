@@ -1,10 +1,11 @@
-//===- ProductsTest.cpp - contractions of the GPU engine over stand-ins ---===//
+//===- ProductsTest.cpp - contractions of the GPU engine over emulated libraries
+//---===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library that is shipped, over stand-ins of libcuda and cublasLt that
-// multiply on the processor (test/gpu/cuda, test/gpu/cublaslt). Every case of
-// the processor's contractions that a GPU's target does not refuse is held
+// The library that is shipped, over emulated libraries of libcuda and cublasLt
+// that multiply on the processor (test/gpu/cuda, test/gpu/cublaslt). Every case
+// of the processor's contractions that a GPU's target does not refuse is held
 // against three plain loops. Nothing here says what a GPU does.
 //
 //   PPCudaProductsTest --artifacts=FOLDER   those of artifacts for sm_80, too
@@ -12,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "../Runtime/WaitingStream.h"
 #include "ContractionCases.h"
-#include "Played.h"
+#include "Emulated.h"
 #include "backends/cuda/Plugin.h"
 #include "pprt/Alignment.h"
 #include "pprt/Artifact.h"
@@ -47,10 +48,10 @@ protected:
     auto blas = cuda::openBlas(cuda->version);
     ASSERT_TRUE(blas.ok()) << blas.status().message();
     void *library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
-    ASSERT_TRUE(cuda->isEmulated && dlsym(library, "ppStandInBlas"))
+    ASSERT_TRUE(cuda->isEmulated && dlsym(library, "ppEmulatorBlas"))
         << cuda->file << ", " << blas->file;
     driver = *cuda;
-    control = standin::findControl();
+    control = emulated::findControl();
     start("");
   }
   void TearDown() override { stop(); }
@@ -166,7 +167,7 @@ protected:
   uint64_t products() const { return control->count("cublasLtMatmul") / 2; }
 
   cuda::Driver driver;
-  const standin::Control *control = nullptr;
+  const emulated::Control *control = nullptr;
   /// Less than what is planned, for all of it is written over each time.
   uint64_t workspaceBytes = 1 << 16;
   std::vector<Bytes> others;

@@ -3,8 +3,8 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-On one GPU that is played, and beside it on eight: in an empty folder, with no
-environment but the stand-in of libcuda on the library path and those of cublasLt and NCCL
+On one emulated GPU, and beside it on eight: in an empty folder, with no
+environment but the emulated library of libcuda on the library path and those of cublasLt and NCCL
 in folders as pip makes them; the build, CUDA, LLVM and what the runtime links besides
 are hidden where a mount namespace is allowed. Every part ends, all strategies of every
 family compute what the whole model does, in many orders of those that CUDA leaves
@@ -12,7 +12,7 @@ open, with equal bits. Then a file whose expected values are changed fails; a pr
 hangs or ends its process leaves the others judged; who is cut off has a result; what
 cannot begin is told in one line.
 
-  acceptance.py --stand-ins=build/test/gpu/lib --file=FILE.pyz [--hide=FOLDER...]
+  acceptance.py --emulators=build/test/gpu/lib --file=FILE.pyz [--hide=FOLDER...]
 """
 import argparse
 import concurrent.futures
@@ -65,11 +65,11 @@ class Rehearsal:
         self.args, self.folder, self.errors = args, folder, []
         self.driver, self.site = folder / "driver", folder / "site"
         self.driver.mkdir()
-        shutil.copy(args.stand_ins / "libcuda.so.1", self.driver)
+        shutil.copy(args.emulators / "libcuda.so.1", self.driver)
         for library, package in ("libcublasLt.so.13", "cu13"), ("libnccl.so.2", "nccl"):
             lib = self.site / f"nvidia/{package}/lib"
             lib.mkdir(parents=True)
-            shutil.copy(args.stand_ins / library, lib)
+            shutil.copy(args.emulators / library, lib)
         self.front, self.count = hide(args.hide), 0
 
     def words(self, file, *options, settings="", env=()):
@@ -77,9 +77,9 @@ class Rehearsal:
         self.count += 1
         folder = self.folder / f"run{self.count}"
         folder.mkdir()
-        (folder / "standin").write_text(f"seed {self.count + 2}\n{settings}\n")
+        (folder / "emulated").write_text(f"seed {self.count + 2}\n{settings}\n")
         its = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": self.driver, "PYTHONPATH": self.site,
-               "PP_STANDIN": folder / "standin", **dict(env)}
+               "PP_EMULATED": folder / "emulated", **dict(env)}
         return folder, [*self.front, "env", "-i", *(f"{key}={value}" for key, value in its.items()),
                         sys.executable, file, *options]
 
@@ -126,7 +126,7 @@ class Rehearsal:
             self.expect(what, done.returncode == 0 and result and seconds < MOST_SECONDS, done)
             if done.returncode or not result:
                 return
-            self.expect(f"{what}: a GPU that is played", result["emulated"] and
+            self.expect(f"{what}: a emulated GPU", result["emulated"] and
                         result["device"].startswith("emulated: "), done)
             self.expect(f"{what}: libraries of Python's packages", all(
                 result["libraries"][name].startswith(str(self.site))
@@ -263,7 +263,7 @@ def has(path, word):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in "--stand-ins", "--file":
+    for name in "--emulators", "--file":
         parser.add_argument(name, type=pathlib.Path, required=True)
     parser.add_argument("--hide", nargs="*", default=[], help="folders")
     args = parser.parse_args()

@@ -5,9 +5,9 @@ SPDX-License-Identifier: Apache-2.0
 
 Each case ends with the documented exit code and one line, which says what is missing and what to
 do; nothing is saved. Of the options of pp-run each is obeyed on a GPU, or refused: one that is new
-has to have its row here. What is there of GPUs are stand-ins, as settings have them.
+has to have its row here. What is there of GPUs are emulated libraries, as settings have them.
 
-  bad_input.py --bin=build/bin --stand-ins=build/test/gpu/lib --exports=build/test/gpu/exports
+  bad_input.py --bin=build/bin --emulators=build/test/gpu/lib --exports=build/test/gpu/exports
 """
 import ctypes
 import json
@@ -25,11 +25,11 @@ NO_LIBRARY = b"no library, but a text that is as long as the header of one. " * 
 
 
 class Case:
-    def __init__(self, what, code, words, file="model.mlir", options=(), standin="", place="all",
+    def __init__(self, what, code, words, file="model.mlir", options=(), emulated="", place="all",
                  program="pp-run", device="cuda"):
         self.what, self.code, self.words = what, code, words.split("|")
         self.command = [program, file, f"--device={device}", *TRAIN, *options]
-        self.standin, self.place = standin, place
+        self.emulated, self.place = emulated, place
 
 
 # By what is missing. `place` is a folder of libraries, `program` a copy of pp-run.
@@ -39,15 +39,15 @@ MISSING = [
     Case("another library of that name", 15, "got one without cuDriverGetVersion in |"
          "no-cuda/libcuda.so.1|install or update the driver", place="no-cuda"),
     Case("a driver that is too old", 15, "12.0 or newer, got 11.8 in |libcuda.so.1|"
-         "install or update the driver", standin="version 11080"),
+         "install or update the driver", emulated="version 11080"),
     Case("no device", 15, "expects a GPU of NVIDIA, got none that |libcuda.so.1 sees|"
-         "nvidia-smi and CUDA_VISIBLE_DEVICES", standin="devices 0"),
-    Case("a device that is too old", 15, "compute capability 8.0 or newer, got 'stand-in of pp' of "
-         "7.5|CUDA_VISIBLE_DEVICES|--device=cpu", standin="capability 75"),
+         "nvidia-smi and CUDA_VISIBLE_DEVICES", emulated="devices 0"),
+    Case("a device that is too old", 15, "compute capability 8.0 or newer, got 'emulated GPU of pp' of "
+         "7.5|CUDA_VISIBLE_DEVICES|--device=cpu", emulated="capability 75"),
     Case("no cublasLt", 15, "cuBLAS 12.0 or newer, got none: |libcublasLt.so.13|libcublasLt.so.12|"
          "install cuBLAS, of pip the package nvidia-cublas", place="no-blas"),
     Case("a cublasLt for newer drivers", 15, "cuBLAS 12.0 or newer, got none: libcublasLt.so.12: |"
-         "of pip the package nvidia-cublas-cu12", standin="version 12080"),
+         "of pip the package nvidia-cublas-cu12", emulated="version 12080"),
     Case("a cublasLt that is too old", 15, "cuBLAS 12.0 or newer, got 11.6 in |install cuBLAS",
          place="old-blas"),
     Case("an artifact for processors", 15, "cpu.ppx: expects an image that GPUs of level sm_90 run"
@@ -57,40 +57,40 @@ MISSING = [
          " run, got those for sm_90; |, or give --device=cuda", file="sm90.ppx", device="cpu"),
     Case("an artifact for newer devices", 15, "image that GPUs of level sm_89 run, got those for "
          "sm_90|by pp-opt --emit=ppx --targets=sm_80, which all GPUs from 8.0 on run",
-         file="sm90.ppx", standin="capability 89"),
+         file="sm90.ppx", emulated="capability 89"),
     Case("an image for newer devices", 15, "all.ppx: --target=sm_90 expects a GPU of sm_90 or "
          "newer, got one of sm_80; leave out --target, which takes sm_80", file="all.ppx",
-         options=["--target=sm_90"], standin="capability 80"),
+         options=["--target=sm_90"], emulated="capability 80"),
     Case("the only image, for newer devices", 15, "sm90.ppx: --target=sm_90 expects a GPU of sm_90 "
          "or newer, got one of sm_80", file="sm90.ppx", options=["--target=sm_90"],
-         standin="capability 80"),
+         emulated="capability 80"),
     Case("a model for newer devices", 15, "model.mlir: --target=sm_100 expects a GPU of sm_100 or "
          "newer, got one of sm_90; leave out --target, which takes sm_90",
          options=["--target=sm_100"]),
     Case("a driver that is older than the PTX", 15, "a driver of CUDA 12.7 or newer for PTX 8.6, "
-         "got 12.0|update it, or compile for sm_80", standin="version 12000\ncapability 100"),
+         "got 12.0|update it, or compile for sm_80", emulated="version 12000\ncapability 100"),
     Case("not enough memory", 4, "expects | bytes) for 1 rank, got 5.18 MiB (5427200 bytes), what "
-         "is free of 'stand-in of pp'; --dry-run tells what for; give a smaller model or batch",
-         standin="memory 320000000", file="large.mlir"),
+         "is free of 'emulated GPU of pp'; --dry-run tells what for; give a smaller model or batch",
+         emulated="memory 320000000", file="large.mlir"),
     Case("not enough memory for ranks that share it", 4, "(5427200 bytes)|for 2 ranks",
-         options=["--parallelize=dp=2"], standin="memory 320000000"),
+         options=["--parallelize=dp=2"], emulated="memory 320000000"),
     Case("memory that is taken meanwhile", 4, "rank 0 expects |bytes of memory, got: cuMemAlloc: "
          "CUDA_ERROR_OUT_OF_MEMORY (2), | bytes are free; end who else uses it, or give a smaller "
          "model or batch",
-         standin="fail cuMemAlloc_v2 6 2"),  # the first ones are for five products
+         emulated="fail cuMemAlloc_v2 6 2"),  # the first ones are for five products
     Case("memory that is taken before a product is tried", 4, "kernel 'matmul_0': to be tried "
          "expects |bytes of memory, got: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2), |smaller model",
-         standin="fail cuMemAlloc_v2 1 2"),
+         emulated="fail cuMemAlloc_v2 1 2"),
     Case("fewer devices than ranks", 15, "expects 3 GPUs, one for each rank, or one that all ranks "
          "share (CUDA_VISIBLE_DEVICES=0), got 2", options=["--parallelize=pp=3"],
-         standin="devices 2"),
-    Case("mixed devices", 15, "expects GPUs of one model, got 'stand-in of pp' for rank 0 and "
-         "'another stand-in of pp' for rank 1; choose with CUDA_VISIBLE_DEVICES",
-         options=["--parallelize=dp=2"], standin="devices 2\nother 1"),
-    Case("no NCCL", 15, "NCCL 2.22 or newer", options=["--parallelize=dp=2"], standin="devices 2",
+         emulated="devices 2"),
+    Case("mixed devices", 15, "expects GPUs of one model, got 'emulated GPU of pp' for rank 0 and "
+         "'another emulated GPU of pp' for rank 1; choose with CUDA_VISIBLE_DEVICES",
+         options=["--parallelize=dp=2"], emulated="devices 2\nother 1"),
+    Case("no NCCL", 15, "NCCL 2.22 or newer", options=["--parallelize=dp=2"], emulated="devices 2",
          place="no-nccl"),
-    Case("not enough memory on one of several", 4, "what is free of 'stand-in of pp'",
-         options=["--parallelize=dp=2"], standin="devices 2\nmemory 300000000"),
+    Case("not enough memory on one of several", 4, "what is free of 'emulated GPU of pp'",
+         options=["--parallelize=dp=2"], emulated="devices 2\nmemory 300000000"),
     Case("an artifact that is cut", 3, "cut.ppx: expects the bytes that were written, got|truncated",
          file="cut.ppx"),
     Case("an artifact that is damaged", 3, "damaged.ppx: |damaged: its checksum", file="damaged.ppx"),
@@ -114,7 +114,7 @@ class Place:
     def __init__(self, folder, arguments):
         self.folder = folder
         self.tools = pathlib.Path(arguments["bin"]).resolve()
-        self.stand_ins = pathlib.Path(arguments["stand-ins"]).resolve()
+        self.emulators = pathlib.Path(arguments["emulators"]).resolve()
         exports = pathlib.Path(arguments["exports"]).resolve()
         self.make("pp-model", *MODEL, "-o", "model.mlir")
         self.make("pp-model", "mlp", "--hidden=512", "-o", "large.mlir")
@@ -129,7 +129,7 @@ class Place:
                                              + content[half + 1:])
         self.libraries("all")
         self.libraries("no-driver", **{"libcuda.so.1": NO_LIBRARY})
-        self.libraries("no-cuda", **{"libcuda.so.1": self.stand_ins / "libnccl.so.2"})
+        self.libraries("no-cuda", **{"libcuda.so.1": self.emulators / "libnccl.so.2"})
         self.libraries("no-blas", **{"libcublasLt.so.13": NO_LIBRARY,
                                      "libcublasLt.so.12": NO_LIBRARY})
         self.libraries("no-nccl", **{"libnccl.so.2": NO_LIBRARY})
@@ -137,7 +137,7 @@ class Place:
         engine = self.tools.parent / "lib/libpprt_cuda.so"
         self.program("without", None)
         self.program("text", NO_LIBRARY)
-        self.program("foreign", (self.stand_ins / "libnccl.so.2").read_bytes())
+        self.program("foreign", (self.emulators / "libnccl.so.2").read_bytes())
         build = ctypes.CDLL(str(engine)).pprtCudaBuild
         build.restype = ctypes.c_char_p
         text = build()
@@ -148,7 +148,7 @@ class Place:
 
     def libraries(self, name, **others):
         (self.folder / name).mkdir()
-        for library in self.stand_ins.iterdir():
+        for library in self.emulators.iterdir():
             what = others.pop(library.name, library)
             self.put(self.folder / name / library.name, what)
         for library, what in others.items():
@@ -168,12 +168,12 @@ class Place:
         if engine:
             (self.folder / name / "lib/libpprt_cuda.so").write_bytes(engine)
 
-    def call(self, command, standin="", place="all"):
-        (self.folder / "standin").write_text(standin)
+    def call(self, command, emulated="", place="all"):
+        (self.folder / "emulated").write_text(emulated)
         program = command[0] if "/" in command[0] else self.tools / command[0]
         return subprocess.run([program, *command[1:]], cwd=self.folder, timeout=60,
                               capture_output=True, text=True,
-                              env={**os.environ, "PP_STANDIN": str(self.folder / "standin"),
+                              env={**os.environ, "PP_EMULATED": str(self.folder / "emulated"),
                                    "LD_LIBRARY_PATH": str(self.folder / place)})
 
     def refuse(self, case):
@@ -183,7 +183,7 @@ class Place:
         if "--dry-run" in case.command:
             case.command = [word for word in case.command if word not in TRAIN or
                             word == "--quiet"]
-        done = self.call(case.command, case.standin, case.place)
+        done = self.call(case.command, case.emulated, case.place)
         if done.returncode != case.code:
             return f"expects code {case.code}, got {done.returncode}: {done.stderr}"
         if not re.fullmatch(r"pp-run: error: [^\n]+\n", done.stderr) or done.stdout:

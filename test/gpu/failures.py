@@ -4,10 +4,10 @@
 SPDX-License-Identifier: Apache-2.0
 
 The run ends with one line that names the call and saves nothing; or, if the call was not made so
-often, or only frees what nobody needs any more, with the bits of a run without failures. A stand-in
+often, or only frees what nobody needs any more, with the bits of a run without failures. An emulated library
 ends the process of whoever frees too early, or leaves a capture open.
 
-  failures.py --bin=build/bin --stand-ins=build/test/gpu/lib --calls=runtime/backends/cuda
+  failures.py --bin=build/bin --emulators=build/test/gpu/lib --calls=runtime/backends/cuda
 """
 import os
 import pathlib
@@ -35,7 +35,7 @@ HARMLESS = re.compile(r"Free|Destroy|Unload|Release|GetError|GetLastError|GetSta
 UNUSED = {"cuCtxSynchronize", "cuEventElapsedTime", "cuMemcpy3DAsync", "ncclGetVersion"}
 # By which call the engine has come to one, where it did not make that itself.
 CALLER = {"cuMemAlloc": {4: "ncclMemAlloc"}}
-# What only one of the two does: other meetings of this program are messages.
+# What only one of the two does: other comm ops of this program are messages.
 UNUSED_BY = {1: set(), 4: {"cuMemcpyDtoDAsync", "ncclAllGather", "ncclReduceScatter"}}
 
 
@@ -48,23 +48,23 @@ def calls(folder, gpus):
 
 
 class Runs:
-    def __init__(self, folder, tools, stand_ins):
+    def __init__(self, folder, tools, emulators):
         self.folder, self.tools = folder, tools
-        self.environment = {**os.environ, "PP_STANDIN": str(folder / "standin"),
-                            "LD_LIBRARY_PATH": str(stand_ins)}
+        self.environment = {**os.environ, "PP_EMULATED": str(folder / "emulated"),
+                            "LD_LIBRARY_PATH": str(emulators)}
 
-    def call(self, tool, *arguments, standin=""):
-        (self.folder / "standin").write_text("seed 1\n" + standin)
+    def call(self, tool, *arguments, emulated=""):
+        (self.folder / "emulated").write_text("seed 1\n" + emulated)
         return subprocess.run([self.tools / tool, *arguments], cwd=self.folder, timeout=60,
                               capture_output=True, text=True, env=self.environment)
 
-    def train(self, gpus, graph, standin=""):
+    def train(self, gpus, graph, emulated=""):
         """The code, what was said, and the bytes of what was saved, if anything."""
         saved = self.folder / "saved.st"
         saved.unlink(missing_ok=True)
         done = self.call("pp-run", "model.ppx", "--device=cuda", f"--graph={graph}", "--steps=2",
                          "--data=random", "--quiet", f"--save={saved}",
-                         standin=f"devices {gpus}\n{standin}")
+                         emulated=f"devices {gpus}\n{emulated}")
         return done.returncode, done.stderr, saved.read_bytes() if saved.exists() else None
 
 
@@ -94,7 +94,7 @@ def main():
     errors, failed = [], 0
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(pathlib.Path(folder), pathlib.Path(arguments["bin"]).resolve(),
-                    pathlib.Path(arguments["stand-ins"]).resolve())
+                    pathlib.Path(arguments["emulators"]).resolve())
         for made in (runs.call("pp-model", *MODEL, "-o", "model.mlir"),
                      runs.call("pp-opt", "model.mlir", f"--pp-parallelize={PLAN}", "--emit=ppx",
                                "--targets=sm_90", "-o", "model.ppx")):
@@ -130,7 +130,7 @@ def main():
         for number in (20, 40, 60, 80, 100, 120):
             done = runs.call("pp-run", "model.mlir", f"--parallelize={PLAN}", "--device=cuda",
                              "--data=random", "--verify", "--steps=1",
-                             standin=f"devices 4\nfail cuLaunchKernel {number} 700\n")
+                             emulated=f"devices 4\nfail cuLaunchKernel {number} 700\n")
             wrong = judge("cuLaunchKernel", number, set(), (done.returncode, done.stderr, None),
                           None, "cuLaunchKernel")
             if wrong:

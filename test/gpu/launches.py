@@ -7,10 +7,10 @@ A launch costs some microseconds whatever it computes, so their number is held: 
 the transformer, forward and backward of every micro-batch, and for the update, per bucket of
 parameters. All that the compute queue runs counts, sums over micro-batches and copies too. It
 is read from the instruction lists, as pp-run --dry-run traces them; nothing is compiled. That
-each of these is one call, of the driver or of cublasLt, is held against what their stand-ins are
+each of these is one call, of the driver or of cublasLt, is held against what their emulated libraries are
 asked for in a step of smaller models of the same layers.
 
-  launches.py --bin=build/bin --stand-ins=build/test/gpu/lib
+  launches.py --bin=build/bin --emulators=build/test/gpu/lib
 """
 import collections
 import json
@@ -63,8 +63,8 @@ def count(trace):
     return parts, updates
 
 
-def count_calls(tools, stand_ins, folder, dtype, plan):
-    """Launches of a step by its trace, and the calls that the stand-ins counted."""
+def count_calls(tools, emulators, folder, dtype, plan):
+    """Launches of a step by its trace, and the calls that the emulated libraries counted."""
     model, trace = folder / f"small-{dtype}.mlir", folder / "small.json"
     run(tools / "pp-model", *SMALL.split(), f"--dtype={dtype}", "-o", model)
     run(tools / "pp-run", model, f"--parallelize={plan}", "--target=sm_90", "--dry-run",
@@ -75,13 +75,13 @@ def count_calls(tools, stand_ins, folder, dtype, plan):
                    and event["name"].split()[-1] not in MOVES for event in events)
     counts = []
     for steps in (2, 3):
-        settings, file = folder / "standin", folder / "counts"
+        settings, file = folder / "emulated", folder / "counts"
         settings.write_text(f"counts {file}\n")
         subprocess.run([tools / "pp-run", model, f"--parallelize={plan}", "--device=cuda",
                         "--graph=off", "--data=random", "--quiet", f"--steps={steps}"],
                        check=True, timeout=100,
-                       env={**os.environ, "PP_STANDIN": str(settings),
-                            "LD_LIBRARY_PATH": str(stand_ins)})
+                       env={**os.environ, "PP_EMULATED": str(settings),
+                            "LD_LIBRARY_PATH": str(emulators)})
         made = dict(line.split() for line in file.read_text().splitlines())
         counts.append(sum(int(made.get(call, 0)) for call in CALLS))
     return launches, counts[1] - counts[0]
@@ -118,7 +118,7 @@ def main():
                 errors.append(f"{dtype}, {plan}: expects at most {UPDATE} launches of the update "
                               f"per bucket, got {worst:.2f}")
         for dtype in ("f32", "bf16"):
-            launches, calls = count_calls(tools, pathlib.Path(arguments["stand-ins"]).resolve(),
+            launches, calls = count_calls(tools, pathlib.Path(arguments["emulators"]).resolve(),
                                           pathlib.Path(folder), dtype, "optimizer=adamw")
             print(f"{dtype}, small: {launches} launches, {calls} calls")
             if calls != launches:

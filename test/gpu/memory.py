@@ -3,11 +3,11 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-On the stand-in of libcuda, whose figure is exact: a context of 300 MiB, what was allocated, and
+On the emulated library of libcuda, whose figure is exact: a context of 300 MiB, what was allocated, and
 nothing else. So what the engine allocates is predicted to the byte; what only a driver knows, code
 and graphs, takes nothing there.
 
-  memory.py --bin=build/bin --stand-ins=build/test/gpu/lib
+  memory.py --bin=build/bin --emulators=build/test/gpu/lib
 """
 import json
 import math
@@ -22,26 +22,26 @@ MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=33".spli
 PLANS = ["optimizer=adamw", "dp=2 zero=3 clip=1.0", "tp=2 pp=2 sequence=true microbatches=2"]
 CONTEXT = 300 << 20
 # What of the lines is on the device and known before.
-ENGINE = ("arenas", "rows of scalars", "tables of meetings", "tables of products")
+ENGINE = ("arenas", "rows of scalars", "tables of comm ops", "tables of products")
 UNKNOWN = {"modules", "context", "graphs"}
 
 
 class Runs:
-    def __init__(self, folder, tools, stand_ins):
-        self.folder, self.tools, self.stand_ins = folder, tools, stand_ins
+    def __init__(self, folder, tools, emulators):
+        self.folder, self.tools, self.emulators = folder, tools, emulators
         self.errors = []
 
-    def call(self, *arguments, standin=""):
-        settings = self.folder / "standin"
-        settings.write_text(f"seed 1\n{standin}\n")
+    def call(self, *arguments, emulated=""):
+        settings = self.folder / "emulated"
+        settings.write_text(f"seed 1\n{emulated}\n")
         return subprocess.run([self.tools / "pp-run", "gpt.mlir", "--device=cuda", *arguments],
                               cwd=self.folder, timeout=120, capture_output=True, text=True,
-                              env={**os.environ, "PP_STANDIN": str(settings),
-                                   "LD_LIBRARY_PATH": str(self.stand_ins)})
+                              env={**os.environ, "PP_EMULATED": str(settings),
+                                   "LD_LIBRARY_PATH": str(self.emulators)})
 
-    def report(self, *arguments, standin=""):
+    def report(self, *arguments, emulated=""):
         """By name, the lines of each device."""
-        done = self.call("--report=report.json", *arguments, standin=standin)
+        done = self.call("--report=report.json", *arguments, emulated=emulated)
         if done.returncode:
             sys.exit(f"{arguments}: {done.stdout}{done.stderr}")
         report = json.loads((self.folder / "report.json").read_text())
@@ -68,8 +68,8 @@ class Runs:
         self.expect(f"{plan}: what only a driver knows",
                     {name for name in predicted if predicted[name] is None},
                     UNKNOWN | {"in use"})
-        # Meetings of ranks that share a GPU are kernels of moves.
-        self.expect(f"{plan}: has tables", predicted["tables of meetings"] > 0, "=2" in plan)
+        # CommOps of ranks that share a GPU are kernels of moves.
+        self.expect(f"{plan}: has tables", predicted["tables of comm ops"] > 0, "=2" in plan)
 
         # Heads lie between positions, unless a rank has one alone.
         self.expect(f"{plan}: has tables of products", predicted["tables of products"] > 0,
@@ -78,15 +78,15 @@ class Runs:
         self.check_dry_run(plan, run)
 
         # Of the pinned memory each of two steps under way has half.
-        done = self.call(*run, standin="fail cuMemHostAlloc 1 2")
+        done = self.call(*run, emulated="fail cuMemHostAlloc 1 2")
         half = re.search(r"expects (\d+) bytes of the host's memory", done.stderr)
         self.expect(f"{plan}: pinned", (done.returncode, half and 2 * int(half[1])),
                     (4, predicted["pinned memory of the host"]))
 
         # It fits exactly, and not into a byte less.
-        done = self.call(*run, standin=f"memory {CONTEXT + total}")
+        done = self.call(*run, emulated=f"memory {CONTEXT + total}")
         self.expect(f"{plan}: memory of what is predicted", done.returncode, 0)
-        done = self.call(*run, standin=f"memory {CONTEXT + total - 1}")
+        done = self.call(*run, emulated=f"memory {CONTEXT + total - 1}")
         self.expect(f"{plan}: a byte less", (done.returncode, *re.findall(
             r"\((\d+) bytes\)", done.stderr)), (4, str(total), str(total - 1)))
 
@@ -94,7 +94,7 @@ class Runs:
         """It knows of the GPU that takes most what a run does in which each rank has its own."""
         text, (dry,) = self.report(f"--parallelize={plan}", "--dry-run", "--target=sm_90")
         ranks = math.prod(int(size) for size in re.findall(r"\b[dtp]p=(\d+)", plan))
-        _, devices = self.report(*run, standin=f"devices {ranks}")
+        _, devices = self.report(*run, emulated=f"devices {ranks}")
         self.expect(f"{plan}: GPUs", len(devices), ranks)
         most = max(devices, key=lambda lines: lines["arenas"]["predicted_bytes"])
         self.expect(f"{plan}: dry run",
@@ -119,7 +119,7 @@ class Runs:
         run = [plan, "--steps=1", "--data=random", "--quiet"]
         allocated = {}
         for devices in 1, 2:
-            _, lines = self.report(*run, standin=f"devices {devices}")
+            _, lines = self.report(*run, emulated=f"devices {devices}")
             allocated[devices] = max(its["allocated"]["predicted_bytes"] for its in lines)
         self.expect("both ranks on one GPU", allocated[1] > allocated[2], True)
         # A dry run is of a GPU for each.
@@ -127,7 +127,7 @@ class Runs:
             for less, code in (0, 0), (1, 4):
                 limit = allocated[devices] - less
                 done = self.call(*command, f"--memory-limit={limit}",
-                                 standin=f"devices {devices}")
+                                 emulated=f"devices {devices}")
                 self.expect(f"{devices} GPUs within {limit} bytes", done.returncode, code)
                 if code:
                     self.expect("who needs too much", bool(re.search(
@@ -138,11 +138,11 @@ class Runs:
     def check_several(self):
         """Each rank on a GPU of its own: NCCL's memory is nobody's to predict."""
         _, devices = self.report("--parallelize=dp=2", "--steps=1", "--data=random", "--quiet",
-                                 "--graph=on", standin="devices 2")
+                                 "--graph=on", emulated="devices 2")
         self.expect("GPUs that tell of their memory", len(devices), 2)
         for lines in devices:
             self.expect("what NCCL takes", lines["NCCL"]["predicted_bytes"], None)
-            self.expect("tables of meetings", lines["tables of meetings"]["predicted_bytes"], 0)
+            self.expect("tables of comm ops", lines["tables of comm ops"]["predicted_bytes"], 0)
             self.expect("allocated", lines["allocated"]["measured_bytes"],
                         lines["allocated"]["predicted_bytes"])
 
@@ -156,7 +156,7 @@ def main():
     tools = pathlib.Path(arguments["bin"]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([tools / "pp-model", *MODEL, "-o", f"{folder}/gpt.mlir"], check=True)
-        runs = Runs(pathlib.Path(folder), tools, pathlib.Path(arguments["stand-ins"]).resolve())
+        runs = Runs(pathlib.Path(folder), tools, pathlib.Path(arguments["emulators"]).resolve())
         for plan in PLANS:
             runs.check(plan)
         runs.check_several()

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Trains over several processes, each with a GPU that is only played.
+"""Trains over several processes, each with a emulated GPU.
 
 SPDX-License-Identifier: Apache-2.0
 
-mpirun starts the processes, the stand-in of NCCL carries between them what it does
+mpirun starts the processes, the emulated library of NCCL carries between them what it does
 between devices of one process, in the same order of additions: so the parameters are
 those of one process that has all GPUs, to the bit. What fails in one process ends all,
 for one cause.
 
-  processes.py --bin=build/bin --stand-ins=build/test/gpu/lib
+  processes.py --bin=build/bin --emulators=build/test/gpu/lib
 """
 import json
 import os
@@ -21,7 +21,7 @@ import time
 
 MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32 --dtype=f64"
 STRATEGIES = ["dp=2", "tp=2 sequence=true", "pp=2 microbatches=2", "dp=2 zero=3 clip=1.0"]
-# What fails in process 1, by the setting of its stand-in, with the exit code and the cause.
+# What fails in process 1, by the setting of its emulated library, with the exit code and the cause.
 FAILURES = [("fail cuGraphLaunch 2 719", 15, "cuGraphLaunch: CUDA_ERROR_LAUNCH_FAILED"),
             ("fail cuEventQuery 3 719", 15, "cuEventQuery: CUDA_ERROR_LAUNCH_FAILED"),
             ("fail cuGraphInstantiateWithFlags 1 2", 4, "cuGraphInstantiateWithFlags"),
@@ -36,8 +36,8 @@ LIMIT_S = 60
 
 
 class Runs:
-    def __init__(self, folder, tools, stand_ins):
-        self.folder, self.tools, self.stand_ins = folder, tools, stand_ins
+    def __init__(self, folder, tools, emulators):
+        self.folder, self.tools, self.emulators = folder, tools, emulators
         self.errors = []
 
     def settings(self, name, *lines):
@@ -45,10 +45,10 @@ class Runs:
         path.write_text("".join(f"{line}\n" for line in lines))
         return path
 
-    def call(self, *words, standin=None):
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(self.stand_ins)}
-        if standin:
-            environment["PP_STANDIN"] = str(standin)
+    def call(self, *words, emulated=None):
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(self.emulators)}
+        if emulated:
+            environment["PP_EMULATED"] = str(emulated)
         return subprocess.run(words, cwd=self.folder, timeout=LIMIT_S, capture_output=True,
                               text=True, env=environment)
 
@@ -66,7 +66,7 @@ class Runs:
             lines = own[index] if own else []
             path = self.settings(f"settings{index}", f"devices {len(commands)}",
                                  f"processes {box}", *lines)
-            words += [":"] * bool(index) + ["-n", "1", "-x", f"PP_STANDIN={path}", *command]
+            words += [":"] * bool(index) + ["-n", "1", "-x", f"PP_EMULATED={path}", *command]
         return self.call(*words)
 
     def expect(self, what, is_right, done):
@@ -76,7 +76,7 @@ class Runs:
     def check_strategy(self, number, strategy):
         options = [f"--parallelize={strategy}", "--graph=" + ("off" if number % 2 else "on")]
         done = self.call(*self.train(*options, "--save=one.st"),
-                         standin=self.settings("one", "devices 2", f"seed {number + 1}"))
+                         emulated=self.settings("one", "devices 2", f"seed {number + 1}"))
         self.expect(f"{strategy}, one process", done.returncode == 0, done)
         done = self.processes([self.train(*options, "--save=several.st")] * 2,
                               own=[[f"seed {number + 2}"], [f"seed {number + 3}"]])
@@ -159,7 +159,7 @@ def main():
         return 0
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(pathlib.Path(folder), pathlib.Path(arguments["bin"]).resolve(),
-                    pathlib.Path(arguments["stand-ins"]).resolve())
+                    pathlib.Path(arguments["emulators"]).resolve())
         runs.call(str(runs.tools / "pp-model"), *MODEL.split(), "-o", "gpt.mlir")
         for number, strategy in enumerate(STRATEGIES):
             runs.check_strategy(number, strategy)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Asks reports and traces of GPUs that are only played for what a GPU's have to say.
+"""Asks reports and traces of emulated GPUs for what a GPU's have to say.
 
 SPDX-License-Identifier: Apache-2.0
 
 On one core, which says nothing about GPUs: times are those of the GPUs' events, and what
 nobody measured is null.
 
-  reports.py --bin=build/bin --stand-ins=build/test/gpu/lib
+  reports.py --bin=build/bin --emulators=build/test/gpu/lib
 """
 import json
 import os
@@ -21,24 +21,24 @@ PIPELINE = "--parallelize=dp=2 pp=2 microbatches=2"
 
 
 class Runs:
-    def __init__(self, folder, tools, stand_ins):
-        self.folder, self.tools, self.stand_ins = folder, tools, stand_ins
+    def __init__(self, folder, tools, emulators):
+        self.folder, self.tools, self.emulators = folder, tools, emulators
         self.errors = []
 
-    def call(self, *words, standin="seed 1", cores=1):
+    def call(self, *words, emulated="seed 1", cores=1):
         few = sorted(os.sched_getaffinity(0))[:cores]
-        settings = self.folder / "standin"
-        settings.write_text(f"{standin}\n")
+        settings = self.folder / "emulated"
+        settings.write_text(f"{emulated}\n")
         return subprocess.run(list(map(str, words)), cwd=self.folder, timeout=120,
                               capture_output=True, text=True,
                               preexec_fn=lambda: os.sched_setaffinity(0, few),
-                              env={**os.environ, "PP_STANDIN": str(settings),
-                                   "LD_LIBRARY_PATH": str(self.stand_ins)})
+                              env={**os.environ, "PP_EMULATED": str(settings),
+                                   "LD_LIBRARY_PATH": str(self.emulators)})
 
-    def train(self, *options, standin="seed 1", file="gpt.mlir", cores=1):
+    def train(self, *options, emulated="seed 1", file="gpt.mlir", cores=1):
         """What was told, and the report."""
         done = self.call(self.tools / "pp-run", file, "--device=cuda", "--data=random",
-                         "--steps=2", "--report=report.json", *options, standin=standin,
+                         "--steps=2", "--report=report.json", *options, emulated=emulated,
                          cores=cores)
         if done.returncode:
             sys.exit(f"{options}: code {done.returncode}\n{done.stdout}{done.stderr}")
@@ -54,7 +54,7 @@ class Runs:
     def check_times(self, devices):
         """Bubble and communication of events; of what is played from a recording none."""
         what = f"{devices} GPUs"
-        _, report = self.train(PIPELINE, standin=f"devices {devices}")
+        _, report = self.train(PIPELINE, emulated=f"devices {devices}")
         travel = report["communication_ms"]["measured"]
         self.expect(f"{what}: a bubble", 0 < report["bubble"]["measured"] < 1, True)
         self.expect(f"{what}: messages that travel", travel["exposed"] + travel["hidden"] > 0, True)
@@ -64,7 +64,7 @@ class Runs:
                     [[0, 1, 2, 3]] if devices == 1 else [[0], [1], [2], [3]])
         self.expect(f"{what}: peaks", {rank["measured_peak_bytes"] for rank in report["memory"]},
                     {None})
-        _, report = self.train(PIPELINE, "--graph=on", standin=f"devices {devices}")
+        _, report = self.train(PIPELINE, "--graph=on", emulated=f"devices {devices}")
         self.expect(f"{what}: of a recording",
                     (report["bubble"]["measured"], report["communication_ms"]["measured"]),
                     (None, None))
@@ -75,7 +75,7 @@ class Runs:
         for devices in 1, 4:
             for steps in 1, 2:
                 _, report = self.train(PIPELINE, "--trace=trace.json", f"--trace-steps={steps}",
-                                       standin=f"devices {devices}")
+                                       emulated=f"devices {devices}")
                 error = report["clock_error_ms"]
                 ends = {phase: {event["id"]: event["ts"] * 1e-3
                                 for event in self.load("trace.json")["traceEvents"]
@@ -94,11 +94,11 @@ class Runs:
                     (14, 1))
 
     def check_names(self):
-        """That a GPU is only played stands in the report, the trace and the log; a GPU, in a trace."""
+        """That a GPU is only emulated stands in the report, the trace and the log; a GPU, in a trace."""
         played = "cuda (emulated)"
         for steps in 1, 2:
             told, report = self.train("--parallelize=dp=2", "--trace=trace.json",
-                                      f"--trace-steps={steps}", standin="devices 2")
+                                      f"--trace-steps={steps}", emulated="devices 2")
             trace = self.load("trace.json")
             names = {event["args"]["name"] for event in trace["traceEvents"]
                      if event["name"] == "process_name"}
@@ -161,7 +161,7 @@ def main():
     arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
     tools = pathlib.Path(arguments["bin"]).resolve()
     with tempfile.TemporaryDirectory() as folder:
-        runs = Runs(pathlib.Path(folder), tools, pathlib.Path(arguments["stand-ins"]).resolve())
+        runs = Runs(pathlib.Path(folder), tools, pathlib.Path(arguments["emulators"]).resolve())
         runs.call(tools / "pp-model", *MODEL.split(), "-o", "gpt.mlir")
         for devices in 1, 4:
             runs.check_times(devices)

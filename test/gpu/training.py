@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Trains on a GPU that is only played, and asks for GPUs that are not there.
+"""Trains on a emulated GPU, and asks for GPUs that are not there.
 
 SPDX-License-Identifier: Apache-2.0
 
-The library that uses GPUs, unmodified, calls the stand-in of NVIDIA's driver,
+The library that uses GPUs, unmodified, calls the emulated library of NVIDIA's driver,
 which runs the artifact's own PTX: losses and parameters are the processor's but for
 rounding, and the same bits in whatever order CUDA may do things.
 
-  training.py --bin=build/bin --stand-ins=build/test/gpu/lib
+  training.py --bin=build/bin --emulators=build/test/gpu/lib
 """
 import json
 import os
@@ -30,7 +30,7 @@ FAMILIES = ["mlp --layers=2 --hidden=8 --input=4 --batch=4",
             "resnet --norm=group --groups=2 --width=4 --batch=1 --image=8 --classes=3",
             "resnet --width=8 --batch=2 --image=16 --classes=3",  # by products of copies
             "unet --groups=1 --width=2 --batch=1 --image=4 --depth=1"]
-# Of all kinds of meetings, of a model with four heads.
+# Of all kinds of comm ops, of a model with four heads.
 STRATEGIES = ["dp=2", "tp=2 sequence=true", "pp=2 microbatches=2", "dp=2 zero=3 clip=1.0",
               "dp=2 tp=2 pp=2 microbatches=2"]
 # GELU and biases are within a stage, and across ranks; their gradients are added up.
@@ -43,17 +43,17 @@ FEW = ["--steps=4", "--data=random"]
 
 
 class Runs:
-    def __init__(self, folder, tools, stand_ins):
-        self.folder, self.tools, self.stand_ins = folder, tools, stand_ins
+    def __init__(self, folder, tools, emulators):
+        self.folder, self.tools, self.emulators = folder, tools, emulators
         self.errors = []
 
-    def call(self, tool, *arguments, standin="seed 0\n", driver=True):
-        """`standin`: how it plays (test/gpu/cuda/StandIn.h)."""
-        settings = self.folder / "standin"
-        settings.write_text(standin)
-        environment = {**os.environ, "PP_STANDIN": str(settings)}
+    def call(self, tool, *arguments, emulated="seed 0\n", driver=True):
+        """`emulated`: how it plays (test/gpu/cuda/Emulator.h)."""
+        settings = self.folder / "emulated"
+        settings.write_text(emulated)
+        environment = {**os.environ, "PP_EMULATED": str(settings)}
         if driver:
-            environment["LD_LIBRARY_PATH"] = str(self.stand_ins)
+            environment["LD_LIBRARY_PATH"] = str(self.emulators)
         return subprocess.run([self.tools / tool, *arguments], cwd=self.folder, timeout=120,
                               capture_output=True, text=True, env=environment)
 
@@ -61,11 +61,11 @@ class Runs:
         if not is_right:
             self.errors.append(f"{what}: code {done.returncode}\n{done.stdout}{done.stderr}")
 
-    def train(self, name, model, *arguments, standin="seed 0\n"):
+    def train(self, name, model, *arguments, emulated="seed 0\n"):
         """The losses, and the saved parameters' bytes and values."""
         saved, metrics = self.folder / f"{name}.st", self.folder / f"{name}.jsonl"
         done = self.call("pp-run", model, "--quiet", f"--save={saved}", f"--metrics={metrics}",
-                         *arguments, standin=standin)
+                         *arguments, emulated=emulated)
         if done.returncode:
             self.expect(name, False, done)
             return None
@@ -104,7 +104,7 @@ class Runs:
                 done = self.call("pp-run", "f32.mlir", "--device=cuda", "--steps=2", "--data=random",
                                  f"--graph={graph}", "--report=r.json",
                                  *(["--verify"] if refused else []),
-                                 standin=f"seed 1\n{setting}\n")
+                                 emulated=f"seed 1\n{setting}\n")
                 told = [words.split() for line, _, words in
                         (line.partition(" instead: ") for line in done.stdout.splitlines())
                         if line.startswith("without epilogues")]
@@ -115,7 +115,7 @@ class Runs:
                             len(reported) == count and
                             all(product["reason"] for product in reported), done)
         done = self.call("pp-run", "f32.mlir", "--device=cuda", "--data=random",
-                         standin="seed 1\nrefuse 1\n")
+                         emulated="seed 1\nrefuse 1\n")
         self.expect("a product that is refused alone", done.returncode == 15 and
                     done.stderr.count("epilogue DEFAULT") == 1, done)
         losses = {}
@@ -145,12 +145,12 @@ class Runs:
             self.errors.append(f"{model}: expects the processor's values, got {worst} beside them")
         device = json.loads((self.folder / "cuda.json").read_text())["device"]
         if device != "cuda (emulated)":
-            self.errors.append(f"{model}: expects a GPU that is played, got '{device}'")
+            self.errors.append(f"{model}: expects a emulated GPU, got '{device}'")
         artifact = self.compile(path, PLAN)
         for seed in range(1, SEEDS):
             graph = "on" if seed % 2 else "off"
             other = self.train("other", artifact, "--device=cuda", f"--graph={graph}", *FEW,
-                               standin=f"seed {seed}\n")
+                               emulated=f"seed {seed}\n")
             if other and other[:2] != first[:2]:
                 self.errors.append(f"{model}: expects the bits of seed 0 from seed {seed}, "
                                    f"--graph={graph}")
@@ -168,7 +168,7 @@ class Runs:
             artifact, first = self.compile(path, strategy), None
             for seed, graph in (1, "on"), (2, "off"), (3, "on"):
                 got = self.train("shared", artifact, "--device=cuda", f"--graph={graph}", *options,
-                                 standin=f"seed {seed}\n")
+                                 emulated=f"seed {seed}\n")
                 first = first or got
                 if got and got[:2] != first[:2]:
                     self.errors.append(f"{strategy}: expects the bits of seed 1 from seed {seed}")
@@ -182,7 +182,7 @@ class Runs:
             artifact = self.compile(path, strategy)
             for seed, graph in (number, "on"), (number + 5, "off"):
                 got = self.train("several", artifact, "--device=cuda", f"--graph={graph}", *options,
-                                 standin=f"seed {seed}\ndevices {devices}\nerrors {seed}\n")
+                                 emulated=f"seed {seed}\ndevices {devices}\nerrors {seed}\n")
                 if cpu and got:
                     worst = max(abs(a - b) for name in cpu[2]
                                 for a, b in zip(cpu[2][name], got[2][name]))
@@ -236,7 +236,7 @@ def main():
     arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(pathlib.Path(folder), pathlib.Path(arguments["bin"]).resolve(),
-                    pathlib.Path(arguments["stand-ins"]).resolve())
+                    pathlib.Path(arguments["emulators"]).resolve())
         runs.check_families()
         runs.check_epilogues()
         for model in MODELS / "table.mlir", pathlib.Path("gpt.mlir"):

@@ -28,7 +28,7 @@ using namespace pprt;
 /// teardown; and `instructions`, which nobody counts.
 static std::vector<NamedCount> predict(const Ranks &ranks, RankRange range,
                                        uint64_t steps) {
-  uint64_t instructions = 0, launches = 0, copies = 0, flags = 0, meetings = 0,
+  uint64_t instructions = 0, launches = 0, copies = 0, flags = 0, commOps = 0,
            bytes = 0;
   for (uint32_t rank = range.begin; rank < range.end; ++rank)
     for (Section section : kSections)
@@ -50,7 +50,7 @@ static std::vector<NamedCount> predict(const Ranks &ranks, RankRange range,
         case ppx::Opcode_send:
         case ppx::Opcode_recv:
         case ppx::Opcode_collective:
-          meetings += times;
+          commOps += times;
           bytes += times * sentBytes(ranks, rank, *instruction);
           break;
         default:
@@ -58,7 +58,7 @@ static std::vector<NamedCount> predict(const Ranks &ranks, RankRange range,
         }
       }
   return {{"launches", launches}, {"copies", copies},
-          {"flags", flags},       {"meetings", meetings},
+          {"flags", flags},       {"comm ops", commOps},
           {"bytes", bytes},       {"instructions", instructions}};
 }
 

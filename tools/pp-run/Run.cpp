@@ -315,7 +315,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   if (const std::string &name = (*session)->device();
       tells && !options.quiet && name != options.device)
     std::cout << "on " << name
-              << ", whose libraries are stand-ins: times mean nothing"
+              << ", whose libraries are emulated libraries: times mean nothing"
               << std::endl;
   if (tells && !options.quiet)
     tellOfUnfused((*session)->unfusedProducts());

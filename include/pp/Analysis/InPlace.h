@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A result of a kernel may overwrite an argument (`pp.inplace`). Where elements
-// are computed apart (pprt::KernelWishes), threads run in any order: each may
+// are computed apart (pprt::KernelTuning), threads run in any order: each may
 // read of that argument only the element that it overwrites itself, or what its
 // row has read before it stores anything. Who forms kernels asks for it here,
 // and who writes their code holds to it.

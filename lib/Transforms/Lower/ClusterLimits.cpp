@@ -91,8 +91,8 @@ unsigned Union::countMostLive() const {
 bool KernelClusters::fits(ArrayRef<const KernelCluster *> merged,
                           Operation *op) const {
   const Union all(merged, op, free);
-  if (all.inputs.size() + all.outputs.size() > wishes.mostBuffers ||
-      all.countMostLive() > wishes.mostLiveValues)
+  if (all.inputs.size() + all.outputs.size() > tuning.mostBuffers ||
+      all.countMostLive() > tuning.mostLiveValues)
     return false;
   Operation *boundary = boundaryBefore.lookup(all.ops.back());
   if (!op || !boundary || boundary->isBeforeInBlock(all.ops.front()))
@@ -115,5 +115,5 @@ bool KernelClusters::fits(ArrayRef<const KernelCluster *> merged,
         boundary->isBeforeInBlock(all.ops[last->second]) &&
         !all.outputs.contains(member))
       held -= getTensorBytes(member->getResult(0).getType());
-  return held <= wishes.mostHeldBytes;
+  return held <= tuning.mostHeldBytes;
 }

@@ -142,7 +142,7 @@ static DenseMap<Operation *, Operation *> findWaits(Block &block) {
 }
 
 void KernelClusters::joinBeside() {
-  if (wishes.tensorsPerLaunch == 1 && wishes.sumsPerLaunch == 1)
+  if (tuning.tensorsPerLaunch == 1 && tuning.sumsPerLaunch == 1)
     return;
   DenseMap<Operation *, Operation *> waits = findWaits(block);
   SmallVector<Group> groups;
@@ -166,7 +166,7 @@ void KernelClusters::joinBeside() {
       KernelCluster &other = *group.cluster;
       if (group.isFlat != mine.isFlat || group.waitsFor != mine.waitsFor ||
           group.size ==
-              (mine.isFlat ? wishes.tensorsPerLaunch : wishes.sumsPerLaunch) ||
+              (mine.isFlat ? tuning.tensorsPerLaunch : tuning.sumsPerLaunch) ||
           getKind(other.ops.back()) != getKind(cluster.ops.back()) ||
           !other.ops.back()->isBeforeInBlock(cluster.ops.back()) ||
           countBetween(other, cluster) > kMostBetween ||
@@ -177,7 +177,7 @@ void KernelClusters::joinBeside() {
         both = combine(other.options, cluster.options);
       llvm::erase_if(both, [&](const RowOption &option) {
         return option.rows == 1 &&
-               countElements({&other, &cluster}) > wishes.serialElements;
+               countElements({&other, &cluster}) > tuning.serialElements;
       });
       // Neither is divided worse for it.
       if (!mine.isFlat &&

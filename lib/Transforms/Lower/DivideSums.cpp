@@ -41,8 +41,8 @@ struct Division {
 
 class SumDivider {
 public:
-  SumDivider(ReduceOp sum, const pprt::KernelWishes &wishes)
-      : sum(sum), wishes(wishes), builder(sum) {}
+  SumDivider(ReduceOp sum, const pprt::KernelTuning &tuning)
+      : sum(sum), tuning(tuning), builder(sum) {}
 
   void run();
   /// Blocks of `block` elements of dimension `last`, behind which are columns.
@@ -65,7 +65,7 @@ private:
   }
 
   ReduceOp sum;
-  const pprt::KernelWishes &wishes;
+  const pprt::KernelTuning &tuning;
   OpBuilder builder;
 };
 
@@ -86,16 +86,16 @@ Division SumDivider::divide(ArrayRef<int64_t> shape) const {
   Division division;
   division.rowElements = ShapedType::getNumElements(shape);
   size_t dim = 0;
-  for (; dim < shape.size() && division.rowElements > wishes.serialSumElements;
+  for (; dim < shape.size() && division.rowElements > tuning.serialSumElements;
        ++dim) {
     const int64_t size = shape[dim];
-    const bool isWhole = division.rowElements / size >= wishes.leastRowElements;
+    const bool isWhole = division.rowElements / size >= tuning.leastRowElements;
     const int64_t part =
         isWhole
             ? size
             : smallestDivisor(size, llvm::divideCeil(division.rowElements,
-                                                     wishes.serialSumElements));
-    if (division.rowElements / part < wishes.leastRowElements)
+                                                     tuning.serialSumElements));
+    if (division.rowElements / part < tuning.leastRowElements)
       break;
     division.shape.push_back(part);
     if (part != size)
@@ -162,22 +162,22 @@ Value SumDivider::sumRows(Value value) {
   if (division.countRows() > 1)
     return reduceFrom(reshape(value, division.shape), division.rows);
   const int64_t count = ranked(value).getNumElements(),
-                rows = llvm::divideCeil(count, wishes.serialSumElements),
+                rows = llvm::divideCeil(count, tuning.serialSumElements),
                 inRow = llvm::alignTo(llvm::divideCeil(count, rows),
-                                      wishes.leastRowElements);
+                                      tuning.leastRowElements);
   Value filled = fillUp(reshape(value, {count}), rows * inRow);
   return reduceFrom(reshape(filled, {rows, inRow}), 1);
 }
 
 void SumDivider::run() {
   Value rest = sum.getOperand();
-  if (ranked(rest).getNumElements() <= wishes.serialSumElements)
+  if (ranked(rest).getNumElements() <= tuning.serialSumElements)
     return;
   // Kernels add bf16 up in f32, and round once.
   const Type element = ranked(rest).getElementType();
   if (element.isBF16())
     rest = convert(rest, builder.getF32Type());
-  while (ranked(rest).getNumElements() > wishes.serialSumElements)
+  while (ranked(rest).getNumElements() > tuning.serialSumElements)
     rest = sumRows(rest);
   rest = convert(reduceFrom(rest, 0), element);
   sum.replaceAllUsesWith(reshape(rest, ranked(sum).getShape()));
@@ -212,19 +212,19 @@ void SumDivider::runOnParts(ArrayRef<int64_t> shape, ArrayRef<int64_t> inner,
   sum.erase();
 }
 
-void pp::divideSum(ReduceOp sum, const pprt::KernelWishes &wishes) {
+void pp::divideSum(ReduceOp sum, const pprt::KernelTuning &tuning) {
   if (ranked(sum).getNumElements() == 1)
-    SumDivider(sum, wishes).run();
+    SumDivider(sum, tuning).run();
 }
 
-int64_t pp::getSumBlock(int64_t size, const pprt::KernelWishes &wishes) {
-  for (int64_t block = std::min(size, wishes.sumBlockRows); block > 1; --block)
+int64_t pp::getSumBlock(int64_t size, const pprt::KernelTuning &tuning) {
+  for (int64_t block = std::min(size, tuning.sumBlockRows); block > 1; --block)
     if (size % block == 0)
       return block;
   return 1;
 }
 
-bool pp::divideColumnSum(ReduceOp sum, const pprt::KernelWishes &wishes) {
+bool pp::divideColumnSum(ReduceOp sum, const pprt::KernelTuning &tuning) {
   ArrayRef<int64_t> shape = ranked(sum.getOperand()).getShape();
   const int64_t numRowDims = sum.getDimensions().size();
   for (auto [place, dim] : llvm::enumerate(sum.getDimensions()))
@@ -235,13 +235,13 @@ bool pp::divideColumnSum(ReduceOp sum, const pprt::KernelWishes &wishes) {
     --last;
   const int64_t elements = ShapedType::getNumElements(shape),
                 columns = ranked(sum).getNumElements();
-  if (last < 0 || elements <= wishes.serialSumElements ||
-      columns < wishes.leastColumns || columns > wishes.mostRowElements)
+  if (last < 0 || elements <= tuning.serialSumElements ||
+      columns < tuning.leastColumns || columns > tuning.mostRowElements)
     return false;
-  const int64_t block = getSumBlock(shape[last], wishes);
-  if (block < kLeastSumBlock || elements / columns / block < wishes.leastRows)
+  const int64_t block = getSumBlock(shape[last], tuning);
+  if (block < kLeastSumBlock || elements / columns / block < tuning.leastRows)
     return false;
-  SumDivider(sum, wishes).runOnColumns(last, block);
+  SumDivider(sum, tuning).runOnColumns(last, block);
   return true;
 }
 
@@ -262,13 +262,13 @@ static bool isSumBesideProduct(ReduceOp sum) {
   });
 }
 
-bool pp::divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes) {
+bool pp::divideFewSums(ReduceOp sum, const pprt::KernelTuning &tuning) {
   constexpr int64_t kFewColumns = 16;
   const auto type = ranked(sum.getOperand());
   SmallVector<int64_t> dims(sum.getDimensions()), shape(type.getShape());
   llvm::sort(dims);
   const int64_t results = ranked(sum).getNumElements();
-  if (wishes.leastSums == 0 || results <= 1 || type.getNumElements() == 0)
+  if (tuning.leastSums == 0 || results <= 1 || type.getNumElements() == 0)
     return false;
   // Neighbours that are left are columns, which a core adds up side by side.
   int64_t columns = 1;
@@ -278,11 +278,11 @@ bool pp::divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes) {
   const int64_t rows = results / columns,
                 length = type.getNumElements() / results;
   const bool isLong =
-      length > wishes.mostSumElements ||
-      (rows > 1 && length * columns > wishes.mostSumElements * kFewColumns);
-  if (!isLong || rows >= wishes.leastSums || isSumBesideProduct(sum))
+      length > tuning.mostSumElements ||
+      (rows > 1 && length * columns > tuning.mostSumElements * kFewColumns);
+  if (!isLong || rows >= tuning.leastSums || isSumBesideProduct(sum))
     return false;
-  int64_t needed = llvm::divideCeil(wishes.leastSums, rows);
+  int64_t needed = llvm::divideCeil(tuning.leastSums, rows);
   SmallVector<int64_t> inner, outer;
   int64_t moved = 0; // of dimensions, by one that is divided
   for (int64_t dim : dims) {
@@ -310,7 +310,7 @@ bool pp::divideFewSums(ReduceOp sum, const pprt::KernelWishes &wishes) {
   }
   if (inner.empty() || outer.empty())
     return false;
-  SumDivider(sum, wishes).runOnParts(shape, inner, outer);
+  SumDivider(sum, tuning).runOnParts(shape, inner, outer);
   return true;
 }
 
@@ -342,7 +342,7 @@ static Value splitDimension(OpBuilder &builder, Value value, int64_t dim,
   return ReshapeOp::create(builder, value.getLoc(), type.clone(shape), value);
 }
 
-void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelWishes &wishes) {
+void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelTuning &tuning) {
   // A library that multiplies halves divides sums itself, but for the smallest.
   const RankedTensorType lhs = ranked(dot.getLhs()), rhs = ranked(dot.getRhs()),
                          type = dot.getType();
@@ -353,13 +353,13 @@ void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelWishes &wishes) {
   int64_t length = 1;
   for (int64_t dim : lhsContract)
     length *= lhs.getDimSize(dim);
-  if (wishes.leastSums == 0 || type.getNumElements() == 0 || tiles >= most ||
-      length <= wishes.mostSumElements)
+  if (tuning.leastSums == 0 || type.getNumElements() == 0 || tiles >= most ||
+      length <= tuning.mostSumElements)
     return;
   const size_t place = llvm::min_element(lhsContract) - lhsContract.begin();
   const int64_t left = lhsContract[place], right = rhsContract[place],
                 size = lhs.getDimSize(left),
-                needed = llvm::divideCeil(wishes.leastSums / 2, tiles),
+                needed = llvm::divideCeil(tuning.leastSums / 2, tiles),
                 parts = smallestDivisor(size, needed);
   constexpr int64_t kLeastLength = 256;
   if (parts == 1 || parts > needed * kMostMore ||

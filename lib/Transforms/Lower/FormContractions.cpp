@@ -309,7 +309,7 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
   }
   if (target.mayRefuseEpilogues() && !contraction->epilogues.empty()) {
     func::FuncOp unfused =
-        formUnfusedEpilogues(kernel, *contraction, target.kernelWishes());
+        formUnfusedEpilogues(kernel, *contraction, target.kernelTuning());
     if (!unfused) {
       kernel->erase();
       return false;

@@ -104,9 +104,9 @@ class BlockRewriter {
 public:
   BlockRewriter(Block &block, KernelTable &table,
                 const DenseMap<Value, Value> &replacements,
-                const pprt::KernelWishes &wishes, const ExactOps &exact)
-      : block(block), table(table), replacements(replacements), wishes(wishes),
-        exact(exact), clusters(block, wishes) {}
+                const pprt::KernelTuning &tuning, const ExactOps &exact)
+      : block(block), table(table), replacements(replacements), tuning(tuning),
+        exact(exact), clusters(block, tuning) {}
 
   void run();
 
@@ -127,7 +127,7 @@ private:
   KernelTable &table;
   /// Block argument a value of the block takes the place of, for good.
   const DenseMap<Value, Value> &replacements;
-  const pprt::KernelWishes &wishes;
+  const pprt::KernelTuning &tuning;
   const ExactOps &exact;
   KernelClusters clusters;
   /// Of bf16, what lies in memory as f32.
@@ -233,7 +233,7 @@ static bool isReadAlike(const KernelCluster &cluster, Value argument,
 bool BlockRewriter::mayOverwrite(Step &step, unsigned output, Value argument) {
   const KernelCluster &cluster = *step.cluster;
   const RowOption &option = cluster.options.front();
-  if (wishes.keepsRows)
+  if (tuning.keepsRows)
     return isReadAlike(cluster, argument,
                        option.layouts.lookup(cluster.outputs[output]),
                        clusters.getFreeOps());
@@ -424,16 +424,16 @@ void expandAllSlice(AllSliceOp slice) {
 
 /// Divides what is too long of a block, and returns what is wished of kernels
 /// there: blocks of rows where there are sums over such blocks.
-pprt::KernelWishes divideSums(Block &block, pprt::KernelWishes wishes) {
+pprt::KernelTuning divideSums(Block &block, pprt::KernelTuning tuning) {
   bool hasBlocks = false;
   for (auto reduce : llvm::make_early_inc_range(block.getOps<ReduceOp>()))
-    if (wishes.sumBlockRows > 0 && divideColumnSum(reduce, wishes))
+    if (tuning.sumBlockRows > 0 && divideColumnSum(reduce, tuning))
       hasBlocks = true;
-    else if (!divideFewSums(reduce, wishes) && wishes.dividesSums)
-      divideSum(reduce, wishes);
+    else if (!divideFewSums(reduce, tuning) && tuning.dividesSums)
+      divideSum(reduce, tuning);
   if (!hasBlocks)
-    wishes.sumBlockRows = 0;
-  return wishes;
+    tuning.sumBlockRows = 0;
+  return tuning;
 }
 
 struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
@@ -446,12 +446,12 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
   }
 
   /// Kernels that are there already stay as they are.
-  void rewriteProducts(const pprt::KernelWishes &wishes) {
+  void rewriteProducts(const pprt::KernelTuning &tuning) {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function->hasAttr(attrs::kKernel))
         continue;
-      function.walk([&](ConvolutionOp op) { unfoldWindows(op, wishes); });
-      function.walk([&](DotGeneralOp dot) { divideFewProducts(dot, wishes); });
+      function.walk([&](ConvolutionOp op) { unfoldWindows(op, tuning); });
+      function.walk([&](DotGeneralOp dot) { divideFewProducts(dot, tuning); });
     }
   }
 
@@ -462,12 +462,12 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
     const pprt::Target *asked = getTarget(getOperation());
     if (!asked)
       return signalPassFailure();
-    const pprt::KernelWishes wishes = asked->kernelWishes();
+    const pprt::KernelTuning tuning = asked->kernelTuning();
     KernelTable table(getOperation());
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     unsigned threads = plan ? plan.getThreads() : 1;
     bool epilogues = !plan || plan.getWord(PlanKey::Epilogues) != "kernels";
-    rewriteProducts(wishes);
+    rewriteProducts(tuning);
     padRows(getOperation(), *asked);
     const bool isStrict = plan && plan.getWord(PlanKey::Numerics) == "strict";
     SmallVector<func::FuncOp> functions(getOperation().getOps<func::FuncOp>());
@@ -476,7 +476,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
         continue;
       DenseMap<Value, Value> replacements = findReplacements(function);
       SmallVector<Block *> blocks;
-      SmallVector<pprt::KernelWishes> wishesOf;
+      SmallVector<pprt::KernelTuning> tunings;
       function.walk([&](FragmentOp fragment) {
         blocks.push_back(&fragment.getBody().front());
       });
@@ -485,12 +485,12 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
         for (auto slice :
              llvm::make_early_inc_range(block->getOps<AllSliceOp>()))
           expandAllSlice(slice);
-        wishesOf.push_back(divideSums(*block, wishes));
+        tunings.push_back(divideSums(*block, tuning));
         formContractions(*block, table, *asked, threads, epilogues);
         eraseUnused(*block);
       }
       const ExactOps exact(function, isStrict);
-      for (auto [block, ofBlock] : llvm::zip_equal(blocks, wishesOf))
+      for (auto [block, ofBlock] : llvm::zip_equal(blocks, tunings))
         BlockRewriter(*block, table, replacements, ofBlock, exact).run();
     }
   }

@@ -121,8 +121,8 @@ SetVector<Value> KernelClusters::inputsOf(const KernelCluster &cluster) const {
   return inputs;
 }
 
-KernelClusters::KernelClusters(Block &block, const pprt::KernelWishes &wishes)
-    : block(block), wishes(wishes), free(block) {
+KernelClusters::KernelClusters(Block &block, const pprt::KernelTuning &tuning)
+    : block(block), tuning(tuning), free(block) {
   Operation *previous = nullptr, *boundary = nullptr;
   for (Operation &op : block) {
     if (isKernelOp(&op))
@@ -283,10 +283,10 @@ SmallVector<RowOption> pp::combine(ArrayRef<RowOption> a,
 
 /// Leaves the ways in which a kernel may compute `op`, too.
 static void extendOptions(SmallVectorImpl<RowOption> &options, Operation *op,
-                          const FreeOps &free, const pprt::KernelWishes &wishes,
+                          const FreeOps &free, const pprt::KernelTuning &tuning,
                           int64_t others) {
   llvm::erase_if(options, [&](RowOption &option) {
-    auto layout = extendOption(option, op, free, wishes, others);
+    auto layout = extendOption(option, op, free, tuning, others);
     if (layout)
       option.layouts[op->getResult(0)] = *layout;
     return !layout;
@@ -297,7 +297,7 @@ static void extendOptions(SmallVectorImpl<RowOption> &options, Operation *op,
 /// cache. Else all keep what they read in registers.
 int64_t KernelClusters::countElements(ArrayRef<KernelCluster *> merged) const {
   int64_t count = 0;
-  if (!wishes.keepsRows)
+  if (!tuning.keepsRows)
     for (KernelCluster *cluster : merged)
       for (Operation *op : cluster->ops)
         count += pp::countElements(op);
@@ -307,7 +307,7 @@ int64_t KernelClusters::countElements(ArrayRef<KernelCluster *> merged) const {
 bool KernelClusters::tryJoin(Operation *op) {
   SmallVector<KernelCluster *> candidates;
   bool isFragment = isa<FragmentOp>(block.getParentOp());
-  const bool movesOnly = !wishes.keepsRows && repeatsElements(op);
+  const bool movesOnly = !tuning.keepsRows && repeatsElements(op);
   free.forEachRead(op, [&](Value value) {
     // A scalar is computed once, and read by the kernels that spread it: else
     // the step count would tie all updates together.
@@ -325,7 +325,7 @@ bool KernelClusters::tryJoin(Operation *op) {
   });
   int64_t others = 0;
   auto extends = [&](const RowOption &option) {
-    return extendOption(option, op, free, wishes, others).has_value();
+    return extendOption(option, op, free, tuning, others).has_value();
   };
   auto filter = [&](ArrayRef<RowOption> all) {
     return llvm::to_vector(llvm::make_filter_range(all, extends));
@@ -357,7 +357,7 @@ bool KernelClusters::tryJoin(Operation *op) {
     absorb(*into, *cluster);
   if (merged.size() > 1)
     into->options = std::move(options);
-  extendOptions(into->options, op, free, wishes, countElements(into));
+  extendOptions(into->options, op, free, tuning, countElements(into));
   into->ops.insert(op);
   owner[op] = into;
   return true;
@@ -367,17 +367,17 @@ void KernelClusters::clusterOps() {
   for (Operation &op : block) {
     if (!isKernelOp(&op) || free.contains(&op) || owner.count(&op))
       continue;
-    const bool isAlone = !wishes.keepsRows && readsManyForEach(&op);
+    const bool isAlone = !tuning.keepsRows && readsManyForEach(&op);
     if (!isAlone && tryJoin(&op))
       continue;
     KernelCluster *cluster = createCluster(&op);
-    cluster->options = startOptions(&op, free, wishes);
+    cluster->options = startOptions(&op, free, tuning);
     cluster->isAlone = isAlone;
   }
   for (auto &cluster : clusters)
     llvm::stable_sort(cluster->options,
                       [&](const RowOption &a, const RowOption &b) {
-                        return scoreOption(a, wishes) < scoreOption(b, wishes);
+                        return scoreOption(a, tuning) < scoreOption(b, tuning);
                       });
 }
 

@@ -68,7 +68,7 @@ private:
 /// Partitions the kernel ops of a block into clusters.
 class KernelClusters {
 public:
-  KernelClusters(mlir::Block &block, const pprt::KernelWishes &wishes);
+  KernelClusters(mlir::Block &block, const pprt::KernelTuning &tuning);
 
   /// Puts every op that is not free into a cluster.
   void clusterOps();
@@ -116,7 +116,7 @@ private:
   void absorb(KernelCluster &into, KernelCluster &from);
 
   mlir::Block &block;
-  const pprt::KernelWishes wishes;
+  const pprt::KernelTuning tuning;
   FreeOps free;
   llvm::SmallVector<std::unique_ptr<KernelCluster>> clusters;
   llvm::DenseMap<mlir::Operation *, KernelCluster *> owner;
@@ -133,7 +133,7 @@ private:
 /// that are there look at `others` elements.
 std::optional<RowLayout> extendOption(const RowOption &option,
                                       mlir::Operation *op, const FreeOps &free,
-                                      const pprt::KernelWishes &wishes,
+                                      const pprt::KernelTuning &tuning,
                                       int64_t others = 0);
 
 /// Every pair of ways to divide `a` and `b`, as one.
@@ -146,11 +146,11 @@ int64_t countElements(mlir::Operation *op);
 /// Ways to divide one op into rows.
 llvm::SmallVector<RowOption> startOptions(mlir::Operation *op,
                                           const FreeOps &free,
-                                          const pprt::KernelWishes &wishes);
+                                          const pprt::KernelTuning &tuning);
 
 /// Lower is better: rows should be many, and their parts neither small nor
 /// large, nor strewn over memory.
-double scoreOption(const RowOption &option, const pprt::KernelWishes &wishes);
+double scoreOption(const RowOption &option, const pprt::KernelTuning &tuning);
 
 } // namespace pp
 

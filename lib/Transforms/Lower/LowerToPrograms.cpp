@@ -406,7 +406,7 @@ struct LowerToProgramsPass
     if (!target)
       return signalPassFailure();
     // Two parameters of each, where an update has four and more.
-    const unsigned tensors = target->kernelWishes().tensorsPerLaunch;
+    const unsigned tensors = target->kernelTuning().tensorsPerLaunch;
     SumKernels sumKernels(module, tensors == 1 ? 1 : 2 * tensors);
     FailureOr<std::vector<StageRuns>> stages = listStageRuns(*main, schedule);
     if (failed(stages))

@@ -142,12 +142,12 @@ int64_t countNeighbours(RankedTensorType type, const RowLayout &layout) {
 /// Whether rows would see so few neighbours of a large tensor that memory gives
 /// much more than they ask for.
 bool isStrewn(Value value, const RowLayout &layout,
-              const pprt::KernelWishes &wishes) {
+              const pprt::KernelTuning &tuning) {
   RankedTensorType type = ranked(value);
   const int64_t neighbours = countNeighbours(type, layout),
                 bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  return type.getNumElements() > wishes.serialSumElements &&
-         neighbours * bytes < wishes.leastRunBytes &&
+  return type.getNumElements() > tuning.serialSumElements &&
+         neighbours * bytes < tuning.leastRunBytes &&
          neighbours < localType(type, layout).getNumElements();
 }
 
@@ -162,7 +162,7 @@ int64_t pp::countElements(Operation *op) {
 
 std::optional<RowLayout> pp::extendOption(const RowOption &option,
                                           Operation *op, const FreeOps &free,
-                                          const pprt::KernelWishes &wishes,
+                                          const pprt::KernelTuning &tuning,
                                           int64_t others) {
   auto type = ranked(op->getResult(0));
   PartialLayout known(type.getRank());
@@ -184,28 +184,28 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
       !operandsAgree(option, op, layout, free))
     return std::nullopt;
   const int64_t inRow = (others + countElements(op)) / option.rows;
-  if (option.rows == 1 && inRow > wishes.serialElements)
+  if (option.rows == 1 && inRow > tuning.serialElements)
     return std::nullopt;
-  if (wishes.leastSums == 0)
+  if (tuning.leastSums == 0)
     return layout;
   // Few rows that are long keep few cores busy for long.
   const bool isSum = isa<ReduceOp>(op);
-  if (option.rows < wishes.leastSums &&
-      ((isSum && inRow / kRowLanes > wishes.mostSumElements) ||
+  if (option.rows < tuning.leastSums &&
+      ((isSum && inRow / kRowLanes > tuning.mostSumElements) ||
        (!isSum &&
-        type.getNumElements() / option.rows > wishes.serialSumElements)))
+        type.getNumElements() / option.rows > tuning.serialSumElements)))
     return std::nullopt;
-  if (isStrewn(op->getResult(0), layout, wishes))
+  if (isStrewn(op->getResult(0), layout, tuning))
     return std::nullopt;
   auto operands = operandLayouts(op, layout);
   for (auto [operand, its] : llvm::zip(op->getOperands(), *operands))
-    if (isStrewn(operand, its, wishes))
+    if (isStrewn(operand, its, tuning))
       return std::nullopt;
   return layout;
 }
 
 SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
-                                        const pprt::KernelWishes &wishes) {
+                                        const pprt::KernelTuning &tuning) {
   Value result = op->getResult(0);
   ArrayRef<int64_t> shape = ranked(result).getShape();
   RowOption serial;
@@ -215,7 +215,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
   if (ranked(result).getNumElements() == 0)
     return {serial};
   const int64_t most =
-      isa<ReduceOp>(op) ? wishes.serialSumElements : wishes.serialElements;
+      isa<ReduceOp>(op) ? tuning.serialSumElements : tuning.serialElements;
   auto add = [&](RowOption option) {
     const RowLayout &layout = option.layouts[result];
     bool isKnown = llvm::any_of(options, [&](RowOption &other) {
@@ -228,7 +228,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
   for (int64_t count = 0; count < ranked(result).getRank(); ++count) {
     add(prefixOption(result, count, shape[count]));
     add(prefixOption(result, count, 1));
-    if (const int64_t block = getSumBlock(shape[count], wishes); block > 1)
+    if (const int64_t block = getSumBlock(shape[count], tuning); block > 1)
       add(prefixOption(result, count, block));
   }
   add(balancedOption(result, isa<ReduceOp, ScatterAddOp>(op) ? kColumnBlock
@@ -237,12 +237,12 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
     const int64_t bytes =
         llvm::divideCeil(ranked(op->getOperand(0)).getElementTypeBitWidth(), 8);
     add(balancedOption(
-        result, std::max(wishes.leastColumns, wishes.leastRunBytes / bytes),
-        wishes.columnFactor));
+        result, std::max(tuning.leastColumns, tuning.leastRunBytes / bytes),
+        tuning.columnFactor));
   }
   if (!isa<ReduceOp>(op) &&
-      wishes.dividesSums) // in case that it is summed up (DivideSums.h)
-    add(balancedOption(result, wishes.serialSumElements));
+      tuning.dividesSums) // in case that it is summed up (DivideSums.h)
+    add(balancedOption(result, tuning.serialSumElements));
   if (isa<ScatterAddOp>(
           op)) // rows of a table cannot be divided, its columns can
     for (int64_t dim = 0; dim < ranked(result).getRank(); ++dim) {
@@ -262,7 +262,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
 }
 
 double pp::scoreOption(const RowOption &option,
-                       const pprt::KernelWishes &wishes) {
+                       const pprt::KernelTuning &tuning) {
   int64_t largest = 1;
   double strewn = 0;
   auto look = [&](Value value, const RowLayout &layout) {
@@ -272,12 +272,12 @@ double pp::scoreOption(const RowOption &option,
     const int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
     const int64_t neighbours = countNeighbours(type, layout);
     if (neighbours < size)
-      strewn = std::max(strewn, std::log2(double(wishes.leastRunBytes) /
+      strewn = std::max(strewn, std::log2(double(tuning.leastRunBytes) /
                                           (neighbours * bytes)));
   };
   for (auto &[value, layout] : option.layouts) {
     look(value, layout);
-    if (wishes.leastRunBytes == 1)
+    if (tuning.leastRunBytes == 1)
       continue;
     Operation *op = value.getDefiningOp();
     if (auto operands = operandLayouts(op, layout))
@@ -287,10 +287,10 @@ double pp::scoreOption(const RowOption &option,
   }
   // Small rows waste vector lanes and loop starts, large ones spill the cache.
   double small =
-      std::max(0.0, std::log2(double(wishes.leastRowElements) / largest));
+      std::max(0.0, std::log2(double(tuning.leastRowElements) / largest));
   double large =
-      std::max(0.0, std::log2(double(largest) / wishes.mostRowElements));
-  double few = std::max(0.0, std::log2(double(wishes.leastRows) / option.rows));
-  bool isTiny = largest * option.rows <= wishes.serialElements;
+      std::max(0.0, std::log2(double(largest) / tuning.mostRowElements));
+  double few = std::max(0.0, std::log2(double(tuning.leastRows) / option.rows));
+  bool isTiny = largest * option.rows <= tuning.serialElements;
   return small + 2 * large + (isTiny ? 0.0 : 2 * few) + 6 * strewn;
 }

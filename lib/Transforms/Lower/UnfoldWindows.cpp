@@ -38,7 +38,7 @@ public:
         first > 0 && llvm::is_contained(op.getLhsContract(), first - 1);
   }
 
-  DotGeneralOp run(const pprt::KernelWishes &wishes);
+  DotGeneralOp run(const pprt::KernelTuning &tuning);
 
 private:
   using Pairs = SmallVector<std::pair<int64_t, int64_t>>;
@@ -52,7 +52,7 @@ private:
   Value mergeTail(Value lhs, int64_t tail);
   DotGeneralOp multiply(Value lhs, ArrayRef<int64_t> lhsBatch, Pairs contract,
                         Pairs free);
-  bool isWorthwhile(const pprt::KernelWishes &wishes);
+  bool isWorthwhile(const pprt::KernelTuning &tuning);
   RankedTensorType paddedType();
   Value pad();
   Value countRows(ArrayRef<int64_t> sizes, ArrayRef<int64_t> padded,
@@ -100,7 +100,7 @@ RankedTensorType Unfolder::paddedType() {
 }
 
 /// In f64, in which no product of sizes overflows.
-bool Unfolder::isWorthwhile(const pprt::KernelWishes &wishes) {
+bool Unfolder::isWorthwhile(const pprt::KernelTuning &tuning) {
   auto count = [](RankedTensorType type) {
     double elements = 1;
     for (int64_t size : type.getShape())
@@ -114,8 +114,8 @@ bool Unfolder::isWorthwhile(const pprt::KernelWishes &wishes) {
     copies *= double(slide.positions) * double(slide.window.taps) /
               double(slide.window.size);
   const double most =
-      double(wishes.mostCopies) * (count(lhs) + count(ranked(op.getResult())));
-  return wishes.leastCopyUses > 0 && uses >= double(wishes.leastCopyUses) &&
+      double(tuning.mostCopies) * (count(lhs) + count(ranked(op.getResult())));
+  return tuning.leastCopyUses > 0 && uses >= double(tuning.leastCopyUses) &&
          std::max(copies, count(paddedType())) <= most;
 }
 
@@ -328,8 +328,8 @@ DotGeneralOp Unfolder::multiply(Value lhs, ArrayRef<int64_t> lhsBatch,
   return dot;
 }
 
-DotGeneralOp Unfolder::run(const pprt::KernelWishes &wishes) {
-  if (!isPossible() || !isWorthwhile(wishes))
+DotGeneralOp Unfolder::run(const pprt::KernelTuning &tuning) {
+  if (!isPossible() || !isWorthwhile(tuning))
     return nullptr;
   const bool isPlain = areDimensions();
   Operation *before = op->getPrevNode();
@@ -368,6 +368,6 @@ DotGeneralOp Unfolder::run(const pprt::KernelWishes &wishes) {
 } // namespace
 
 DotGeneralOp pp::unfoldWindows(ConvolutionOp convolution,
-                               const pprt::KernelWishes &wishes) {
-  return Unfolder(convolution).run(wishes);
+                               const pprt::KernelTuning &tuning) {
+  return Unfolder(convolution).run(tuning);
 }

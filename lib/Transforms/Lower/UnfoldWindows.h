@@ -25,7 +25,7 @@ namespace pp {
 /// if the target does not wish so, the windows are not neighbours in lhs, these
 /// are no floats, or a tensor has no elements.
 DotGeneralOp unfoldWindows(ConvolutionOp convolution,
-                           const pprt::KernelWishes &wishes);
+                           const pprt::KernelTuning &tuning);
 
 } // namespace pp
 

@@ -27,8 +27,8 @@ namespace {
 class EpilogueFormer {
 public:
   /// Changes `kernel`.
-  EpilogueFormer(func::FuncOp kernel, const pprt::KernelWishes &wishes)
-      : kernel(kernel), wishes(wishes), builder(kernel.getContext()),
+  EpilogueFormer(func::FuncOp kernel, const pprt::KernelTuning &tuning)
+      : kernel(kernel), tuning(tuning), builder(kernel.getContext()),
         body(kernel.getBody().front()), end(body.getTerminator()) {}
 
   /// False if there is no such kernel.
@@ -44,7 +44,7 @@ private:
   bool divide();
 
   func::FuncOp kernel;
-  const pprt::KernelWishes &wishes;
+  const pprt::KernelTuning &tuning;
   OpBuilder builder;
   Block &body;
   Operation *end;
@@ -157,7 +157,7 @@ void EpilogueFormer::eraseUnused() {
 
 /// Into rows, as any other kernel's ops.
 bool EpilogueFormer::divide() {
-  KernelClusters clusters(body, wishes);
+  KernelClusters clusters(body, tuning);
   clusters.clusterOps();
   clusters.joinBeside();
   clusters.recomputeCheapOps();
@@ -192,7 +192,7 @@ bool EpilogueFormer::divide() {
     return true;
   const int64_t last = int64_t(body.getNumArguments()) - 1;
   kernel->setAttr(attrs::kInplace, builder.getDenseI64ArrayAttr({0, last}));
-  return wishes.keepsRows || !findLateReader(kernel, rows, 0, last);
+  return tuning.keepsRows || !findLateReader(kernel, rows, 0, last);
 }
 
 /// The result had `padding`, and so has what takes its place.
@@ -240,12 +240,12 @@ bool EpilogueFormer::run() {
 func::FuncOp
 pp::formUnfusedEpilogues(func::FuncOp kernel,
                          const pprt::ppx::ContractionT &contraction,
-                         const pprt::KernelWishes &wishes) {
+                         const pprt::KernelTuning &tuning) {
   auto unfused = cast<func::FuncOp>(kernel->clone());
   unfused->setAttr(attrs::kEpilogue,
                    StringAttr::get(kernel.getContext(),
                                    pprt::epilogueSignature(contraction)));
-  if (EpilogueFormer(unfused, wishes).run())
+  if (EpilogueFormer(unfused, tuning).run())
     return unfused;
   unfused->erase();
   return nullptr;

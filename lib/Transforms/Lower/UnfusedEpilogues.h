@@ -21,7 +21,7 @@ namespace pp {
 mlir::func::FuncOp
 formUnfusedEpilogues(mlir::func::FuncOp kernel,
                      const pprt::ppx::ContractionT &contraction,
-                     const pprt::KernelWishes &wishes);
+                     const pprt::KernelTuning &tuning);
 
 } // namespace pp
 

@@ -71,7 +71,7 @@ Builtins::load(std::shared_ptr<const Gpu> gpu) {
   const std::string text = ".version 7.0\n.target sm_80\n.address_size 64\n" +
                            flagText(16) + flagText(32) + flagText(64);
   std::unique_ptr<Builtins> builtins(new Builtins(gpu));
-  if (Status status = gpu->enter(); !status.ok())
+  if (Status status = gpu->makeCurrent(); !status.ok())
     return status;
   PP_TRY(*gpu, cuModuleLoadDataEx, &builtins->code, text.c_str(), 0, nullptr,
          nullptr);
@@ -85,7 +85,7 @@ Builtins::load(std::shared_ptr<const Gpu> gpu) {
 }
 
 Builtins::~Builtins() {
-  if (code && gpu->enter().ok())
+  if (code && gpu->makeCurrent().ok())
     gpu->driver.cuModuleUnload(code);
 }
 

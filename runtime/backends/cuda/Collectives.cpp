@@ -1,4 +1,4 @@
-//===- Collectives.cpp - meetings in streams of GPUs ----------------------===//
+//===- Collectives.cpp - comm ops in streams of GPUs ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -23,7 +23,7 @@ Collectives::~Collectives() {
   for (const auto &[rank, its] : lines)
     for (const Line &line : its)
       if (const Gpu &gpu = *communicators->gpus.at(rank);
-          line.last && gpu.enter().ok())
+          line.last && gpu.makeCurrent().ok())
         gpu.driver.cuEventDestroy(line.last);
 }
 
@@ -31,43 +31,41 @@ Collectives::~Collectives() {
 // Before the first round
 //===----------------------------------------------------------------------===//
 
-Expected<Ticket> Collectives::prepare(Participation participation) {
-  const auto members = uint32_t(participation.ranks.size());
-  Expected<MeetingPlan> plan =
-      planMeeting(*participation.moves, members, participation.member);
+Expected<Ticket> Collectives::prepare(Participant participant) {
+  const auto members = uint32_t(participant.ranks.size());
+  Expected<CommPlan> plan =
+      planCommOp(*participant.moves, members, participant.member);
   if (!plan)
     return plan.status();
   auto made = std::make_unique<Prepared>();
-  made->rank = participation.ranks[participation.member];
+  made->rank = participant.ranks[participant.member];
   made->plan = std::move(*plan);
-  made->participation = std::move(participation);
-  meetings.push_back(std::move(made));
-  return Ticket(meetings.size() - 1);
+  made->participant = std::move(participant);
+  commOps.push_back(std::move(made));
+  return Ticket(commOps.size() - 1);
 }
 
-/// The communicator of a meeting: messages go by that of the world.
+/// The communicator of a comm op: messages go by that of the world.
 MemberList Collectives::listOf(const Prepared &prepared) {
-  return prepared.plan.isCollective ? prepared.participation.ranks
-                                    : MemberList();
+  return prepared.plan.isCollective ? prepared.participant.ranks : MemberList();
 }
 
 Status Collectives::connect(World &world) {
   std::vector<MemberList> lists;
-  for (const auto &meeting : meetings)
-    if (const MemberList list = listOf(*meeting); !list.empty())
+  for (const auto &commOp : commOps)
+    if (const MemberList list = listOf(*commOp); !list.empty())
       lists.push_back(list);
   if (Status status = communicators->connect(world, std::move(lists));
       !status.ok())
     return status;
   std::map<uint32_t, std::map<MemberList, uint32_t>> groups; // by rank, counted
-  for (const auto &meeting : meetings) {
-    const MemberList list = listOf(*meeting);
-    meeting->communicator = communicators->find(meeting->rank, list);
-    auto &its = groups[meeting->rank];
+  for (const auto &commOp : commOps) {
+    const MemberList list = listOf(*commOp);
+    commOp->communicator = communicators->find(commOp->rank, list);
+    auto &its = groups[commOp->rank];
     if (!list.empty())
-      meeting->line =
-          1 + its.emplace(list, uint32_t(its.size())).first->second %
-                  (kCallsAtOnce - 1);
+      commOp->line = 1 + its.emplace(list, uint32_t(its.size())).first->second %
+                             (kCallsAtOnce - 1);
   }
   return communicators->agree(world, makeEvents());
 }
@@ -75,7 +73,7 @@ Status Collectives::connect(World &world) {
 Status Collectives::makeEvents() {
   for (auto &[rank, its] : lines) {
     const Gpu &gpu = *communicators->gpus.at(rank);
-    if (Status status = gpu.enter(); !status.ok())
+    if (Status status = gpu.makeCurrent(); !status.ok())
       return status;
     for (Line &line : its)
       PP_TRY(gpu, cuEventCreate, &line.last, CU_EVENT_DISABLE_TIMING);
@@ -88,7 +86,7 @@ Status Collectives::makeEvents() {
 //===----------------------------------------------------------------------===//
 
 std::byte *Collectives::address(const Prepared &prepared, const Spot &spot) {
-  const Participation &its = prepared.participation;
+  const Participant &its = prepared.participant;
   return spot.offset + (spot.kind == Spot::input    ? its.inputs[spot.operand]
                         : spot.kind == Spot::output ? its.outputs[spot.operand]
                                                     : its.staging);
@@ -185,7 +183,7 @@ Status Collectives::call(const Prepared &prepared, const NcclCall &call,
       call.kind == NcclCall::send ? nullptr : address(prepared, call.to);
   const ncclDataType_t type = typeOf(call.element);
   const ncclRedOp_t operation = operationOf(call.reduction);
-  const auto peer = int(prepared.participation.ranks[call.peer]);
+  const auto peer = int(prepared.participant.ranks[call.peer]);
   switch (call.kind) {
   case NcclCall::allReduce:
     return communicators->check(
@@ -218,7 +216,7 @@ void Collectives::begin(uint32_t rank) {
 Status Collectives::give(Prepared &prepared, CUstream stream) {
   const Gpu &gpu = *communicators->gpus.at(prepared.rank);
   Line &line = lines.at(prepared.rank)[prepared.line];
-  if (Status status = gpu.enter(); !status.ok())
+  if (Status status = gpu.makeCurrent(); !status.ok())
     return status;
   for (const Packing &packing : prepared.plan.before)
     if (Status status = copy(gpu, prepared, packing, stream); !status.ok())
@@ -248,7 +246,7 @@ Status Collectives::give(Prepared &prepared, CUstream stream) {
 }
 
 Status Collectives::enqueue(Ticket ticket, CUstream stream) {
-  Status status = give(*meetings[ticket], stream);
+  Status status = give(*commOps[ticket], stream);
   if (!status.ok())
     communicators->fail(status);
   return status;

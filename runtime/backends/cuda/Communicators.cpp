@@ -71,7 +71,8 @@ Status Communicators::isLate(double seconds) const {
                       " s, got some that do not come" + kAdvice);
   if (isMade && patience > 0 && seconds > patience)
     return Status(ExitCode::hang,
-                  "expects the ranks of a meeting to find each other by NCCL "
+                  "expects the ranks of a communication operation to find each "
+                  "other by NCCL "
                   "within " +
                       std::to_string(int64_t(patience)) +
                       " s (--hang-timeout), got some that do not come" +
@@ -79,7 +80,8 @@ Status Communicators::isLate(double seconds) const {
   if (isMade && seconds > double(kBlocked.count()) && isInterrupted &&
       isInterrupted())
     return Status(ExitCode::interrupted,
-                  "interrupted while ranks of a meeting did not find each "
+                  "interrupted while ranks of a communication operation did "
+                  "not find each "
                   "other by NCCL");
   return {};
 }
@@ -183,7 +185,7 @@ void Communicators::fail(const Status &status) {
 /// call of the next is at work. Nobody is told of what fails here: what failed
 /// before is the cause.
 void Communicators::abort(uint32_t rank) {
-  if (!gpus.at(rank)->enter().ok())
+  if (!gpus.at(rank)->makeCurrent().ok())
     return;
   (void)nccl.ncclGroupStart();
   for (const auto &[key, communicator] : all) {
@@ -222,7 +224,7 @@ Communicators::makeTogether(const std::function<Status(uint32_t rank)> &calls) {
   if (!status.ok())
     return status;
   for (const auto &[rank, gpu] : gpus) {
-    if (status = gpu->enter(); status.ok())
+    if (status = gpu->makeCurrent(); status.ok())
       status = calls(rank);
     if (!status.ok())
       break;
@@ -377,7 +379,7 @@ Communicators::~Communicators() {
   // What was split before what it was split from.
   Status status = poll();
   for (auto at = all.rbegin(); status.ok() && at != all.rend(); ++at)
-    if (status = gpus.at(at->first.first)->enter(); status.ok())
+    if (status = gpus.at(at->first.first)->makeCurrent(); status.ok())
       if (const ncclResult_t result = nccl.ncclCommFinalize(at->second->handle);
           result != ncclInProgress)
         status = check(result, "ncclCommFinalize");

@@ -10,7 +10,7 @@
 // None of them blocks, for only such can be aborted whatever they do: what is
 // in progress is asked about until it is done or somebody has failed. The first
 // failure is kept, and ends all waits of the host at once. Those of streams end
-// when the rank's communicators are aborted, and its recordings are to be gone
+// when the rank's communicators are aborted, and its graphs are to be gone
 // by then, since NCCL waits until none holds a call of it.
 //
 //===----------------------------------------------------------------------===//

@@ -21,7 +21,7 @@ public:
       : gpu(std::move(gpu)), nccl(std::move(nccl)), place(place), bytes(bytes) {
   }
   ~GpuMemory() override {
-    if (!gpu->enter().ok())
+    if (!gpu->makeCurrent().ok())
       return;
     if (nccl)
       nccl->ncclMemFree(address());
@@ -107,7 +107,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 Expected<MemoryPool> GpuDevice::pool() const {
-  if (Status status = gpu->enter(); !status.ok())
+  if (Status status = gpu->makeCurrent(); !status.ok())
     return status;
   size_t free = 0, total = 0;
   PP_TRY(*gpu, cuMemGetInfo, &free, &total);
@@ -116,7 +116,7 @@ Expected<MemoryPool> GpuDevice::pool() const {
 }
 
 Expected<std::unique_ptr<Memory>> GpuDevice::allocate(uint64_t bytes) {
-  if (Status status = gpu->enter(); !status.ok())
+  if (Status status = gpu->makeCurrent(); !status.ok())
     return status;
   const Expected<CUdeviceptr> place = gpu->allocate(bytes);
   if (!place)
@@ -129,7 +129,7 @@ Expected<std::unique_ptr<Memory>> GpuDevice::allocate(uint64_t bytes) {
 Expected<std::unique_ptr<Memory>> GpuDevice::allocateArena(uint64_t bytes) {
   if (!nccl)
     return allocate(bytes);
-  if (Status status = gpu->enter(); !status.ok())
+  if (Status status = gpu->makeCurrent(); !status.ok())
     return status;
   void *place = nullptr;
   const Status given = nccl->check(

@@ -69,7 +69,7 @@ Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver, int ordinal) {
     return status;
   PP_TRY(*gpu, cuDeviceGet, &gpu->device, ordinal);
   PP_TRY(*gpu, cuDevicePrimaryCtxRetain, &gpu->context, gpu->device);
-  if (Status status = gpu->enter(); !status.ok())
+  if (Status status = gpu->makeCurrent(); !status.ok())
     return status;
   PP_TRY(*gpu, cuStreamCreateWithPriority, &gpu->copies, CU_STREAM_NON_BLOCKING,
          0);
@@ -79,12 +79,12 @@ Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver, int ordinal) {
 Gpu::~Gpu() {
   if (!context)
     return;
-  if (copies && enter().ok())
+  if (copies && makeCurrent().ok())
     driver.cuStreamDestroy(copies);
   driver.cuDevicePrimaryCtxRelease(device);
 }
 
-Status Gpu::enter() const {
+Status Gpu::makeCurrent() const {
   PP_TRY(*this, cuCtxSetCurrent, context);
   return {};
 }
@@ -112,7 +112,7 @@ Expected<int> Gpu::multiprocessors() const {
 Status Gpu::read(void *to, const std::byte *from, uint64_t bytes) const {
   if (bytes == 0)
     return {};
-  if (Status status = enter(); !status.ok())
+  if (Status status = makeCurrent(); !status.ok())
     return status;
   PP_TRY(*this, cuMemcpyDtoHAsync, to, pointer(from), bytes, copies);
   return finish();
@@ -121,7 +121,7 @@ Status Gpu::read(void *to, const std::byte *from, uint64_t bytes) const {
 Status Gpu::write(std::byte *to, const void *from, uint64_t bytes) const {
   if (bytes == 0)
     return {};
-  if (Status status = enter(); !status.ok())
+  if (Status status = makeCurrent(); !status.ok())
     return status;
   PP_TRY(*this, cuMemcpyHtoDAsync, pointer(to), from, bytes, copies);
   return finish();

@@ -30,7 +30,7 @@ public:
   ~Gpu();
 
   /// Makes the context the calling thread's.
-  Status enter() const;
+  Status makeCurrent() const;
   /// A copy in either direction between the host and the device, at once.
   Status read(void *to, const std::byte *from, uint64_t bytes) const;
   Status write(std::byte *to, const void *from, uint64_t bytes) const;

@@ -16,12 +16,12 @@ using namespace pprt;
 using namespace pprt::cuda;
 
 Scratch::~Scratch() {
-  if (place && gpu->enter().ok())
+  if (place && gpu->makeCurrent().ok())
     gpu->driver.cuMemFree(place);
 }
 
 Status Scratch::allocate(uint64_t bytes) {
-  if (Status status = gpu->enter(); !status.ok())
+  if (Status status = gpu->makeCurrent(); !status.ok())
     return status;
   const Expected<CUdeviceptr> given = gpu->allocate(bytes);
   if (given)
@@ -92,7 +92,7 @@ Status Code::load(const ppx::ArtifactT &artifact) {
                       artifact.processor + "'; compile for sm_80");
   if (artifact.object.empty())
     return {};
-  if (Status status = gpu->enter(); !status.ok())
+  if (Status status = gpu->makeCurrent(); !status.ok())
     return status;
   // The driver reads to a zero.
   const std::string text(artifact.object.begin(), artifact.object.end());
@@ -114,7 +114,7 @@ Status Code::load(const ppx::ArtifactT &artifact) {
 }
 
 Code::~Code() {
-  if (code && gpu->enter().ok())
+  if (code && gpu->makeCurrent().ok())
     gpu->driver.cuModuleUnload(code);
 }
 
@@ -231,7 +231,7 @@ Status Code::warmUp(const Product &product, const ppx::KernelT &kernel,
 
 Expected<std::unique_ptr<const Kernel>>
 Code::prepare(const ppx::KernelT &kernel) {
-  Status status = gpu->enter();
+  Status status = gpu->makeCurrent();
   if (status.ok()) {
     Made made =
         kernel.body.AsContraction()

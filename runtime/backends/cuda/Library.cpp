@@ -154,7 +154,7 @@ Expected<Driver> cuda::openDriver(const std::vector<std::string> &names) {
   if (!library.status.ok())
     return library.status;
   table.file = library.file;
-  table.isEmulated = library.has("ppStandIn");
+  table.isEmulated = library.has("ppEmulator");
   return table;
 }
 

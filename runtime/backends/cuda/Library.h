@@ -36,7 +36,7 @@ struct Driver {
 #include "DriverCalls.def"
   std::string file; ///< what answers
   int version = 0;  ///< of CUDA, at most: 12080 is 12.8
-  /// Whether a stand-in answers, that runs kernels on the processor.
+  /// Whether an emulated library answers, that runs kernels on the processor.
   bool isEmulated = false;
 
   /// Success, or what `call` says of itself: exit code 4 for memory, else 15.

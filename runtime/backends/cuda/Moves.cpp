@@ -225,7 +225,7 @@ static std::string kernelText(const std::string &name, const ElementText &text,
 }
 
 Mover::~Mover() {
-  if (!gpu->enter().ok())
+  if (!gpu->makeCurrent().ok())
     return;
   for (const auto &[name, kernel] : kernels)
     gpu->driver.cuModuleUnload(kernel.first);
@@ -264,7 +264,7 @@ public:
   MoveLaunch(std::shared_ptr<const Gpu> gpu, CUfunction function)
       : gpu(std::move(gpu)), function(function) {}
   ~MoveLaunch() override {
-    if (table != 0 && gpu->enter().ok())
+    if (table != 0 && gpu->makeCurrent().ok())
       gpu->driver.cuMemFree(table);
   }
 

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a move of a meeting (pprt/Meetings.h) whose members have their memory on
+// In: a move of a comm op (pprt/CommOps.h) whose members have their memory on
 // one GPU. Out: a launch that performs it: each thread reads its elements from
 // every source, reduces them in the order of the sources as the processor does
 // (collectives/inprocess/Reduce.h), and writes the result to every target. So

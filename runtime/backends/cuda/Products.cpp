@@ -27,7 +27,7 @@ BlasHandle::open(std::shared_ptr<const Gpu> gpu) {
     return blas.status();
   auto result = std::make_shared<BlasHandle>();
   result->blas = std::move(*blas);
-  if (Status status = gpu->enter(); !status.ok())
+  if (Status status = gpu->makeCurrent(); !status.ok())
     return status;
   PP_TRY_BLAS(*result, cublasLtCreate, &result->handle);
   result->gpu = std::move(gpu);
@@ -35,7 +35,7 @@ BlasHandle::open(std::shared_ptr<const Gpu> gpu) {
 }
 
 BlasHandle::~BlasHandle() {
-  if (handle && gpu->enter().ok())
+  if (handle && gpu->makeCurrent().ok())
     blas.cublasLtDestroy(handle);
 }
 

@@ -17,18 +17,18 @@ struct GpuEvent final : enqueued::Event {
   GpuEvent(std::shared_ptr<const Gpu> gpu, CUevent event)
       : gpu(std::move(gpu)), event(event) {}
   ~GpuEvent() override {
-    if (gpu->enter().ok())
+    if (gpu->makeCurrent().ok())
       gpu->driver.cuEventDestroy(event);
   }
   const std::shared_ptr<const Gpu> gpu;
   const CUevent event;
 };
 
-struct GpuRecording final : enqueued::Recording {
-  GpuRecording(std::shared_ptr<const Gpu> gpu, CUgraphExec graph)
+struct GpuGraph final : enqueued::Graph {
+  GpuGraph(std::shared_ptr<const Gpu> gpu, CUgraphExec graph)
       : gpu(std::move(gpu)), graph(graph) {}
-  ~GpuRecording() override {
-    if (gpu->enter().ok())
+  ~GpuGraph() override {
+    if (gpu->makeCurrent().ok())
       gpu->driver.cuGraphExecDestroy(graph);
   }
   const std::shared_ptr<const Gpu> gpu;
@@ -42,7 +42,7 @@ public:
       : gpu(std::move(gpu)), place(static_cast<std::byte *>(place)),
         bytes(bytes) {}
   ~PinnedMemory() override {
-    if (gpu->enter().ok())
+    if (gpu->makeCurrent().ok())
       gpu->driver.cuMemFreeHost(place);
   }
   std::byte *address() const override { return place; }
@@ -62,7 +62,7 @@ public:
             std::shared_ptr<const Builtins> builtins, CUstream stream)
       : gpu(std::move(gpu)), builtins(std::move(builtins)), stream(stream) {}
   ~GpuStream() override {
-    if (gpu->enter().ok())
+    if (gpu->makeCurrent().ok())
       gpu->driver.cuStreamDestroy(stream);
   }
 
@@ -75,7 +75,7 @@ public:
   Status read(void *to, const std::byte *from, uint64_t bytes) override;
   Status record(enqueued::Event &event) override;
   Status wait(const enqueued::Event &event) override;
-  Status play(const enqueued::Recording &recording) override;
+  Status launchGraph(const enqueued::Graph &graph) override;
   CUstream handle() const { return stream; }
 
 private:
@@ -135,9 +135,9 @@ Status GpuStream::wait(const enqueued::Event &event) {
   return {};
 }
 
-Status GpuStream::play(const enqueued::Recording &recording) {
-  PP_TRY(*gpu, cuGraphLaunch,
-         static_cast<const GpuRecording &>(recording).graph, stream);
+Status GpuStream::launchGraph(const enqueued::Graph &graph) {
+  PP_TRY(*gpu, cuGraphLaunch, static_cast<const GpuGraph &>(graph).graph,
+         stream);
   return {};
 }
 
@@ -176,7 +176,7 @@ Expected<std::unique_ptr<Memory>> GpuStreams::hostMemory(uint64_t bytes) {
   return std::unique_ptr<Memory>(new PinnedMemory(gpu, place, bytes));
 }
 
-Expected<bool> GpuStreams::hasCome(const enqueued::Event &event) {
+Expected<bool> GpuStreams::query(const enqueued::Event &event) {
   const CUresult result = gpu->driver.cuEventQuery(eventOf(event));
   if (result == CUDA_ERROR_NOT_READY)
     return false;
@@ -192,14 +192,14 @@ Expected<int64_t> GpuStreams::elapsed(const enqueued::Event &from,
   return std::llround(double(milliseconds) * 1e6);
 }
 
-Status GpuStreams::beginRecording(enqueued::Stream &stream) {
+Status GpuStreams::beginCapture(enqueued::Stream &stream) {
   PP_TRY(*gpu, cuStreamBeginCapture, handleOf(stream),
          CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   return {};
 }
 
-Expected<std::unique_ptr<const enqueued::Recording>>
-GpuStreams::endRecording(enqueued::Stream &stream) {
+Expected<std::unique_ptr<const enqueued::Graph>>
+GpuStreams::endCapture(enqueued::Stream &stream) {
   CUgraph graph = nullptr;
   PP_TRY(*gpu, cuStreamEndCapture, handleOf(stream), &graph);
   CUgraphExec execution = nullptr;
@@ -210,8 +210,8 @@ GpuStreams::endRecording(enqueued::Stream &stream) {
       gpu->check(gpu->driver.cuGraphDestroy(graph), "cuGraphDestroy");
   if (!made.ok())
     return made;
-  auto recording = std::make_unique<GpuRecording>(gpu, execution);
+  auto result = std::make_unique<GpuGraph>(gpu, execution);
   if (!freed.ok())
     return freed;
-  return std::unique_ptr<const enqueued::Recording>(std::move(recording));
+  return std::unique_ptr<const enqueued::Graph>(std::move(result));
 }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the driver has is what an enqueued executor wants: streams and events
-// are the driver's, memory of the host is pinned, and a recording is a graph.
+// are the driver's, memory of the host is pinned, and a graph is a graph.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_STREAMS_H
@@ -23,12 +23,12 @@ public:
   explicit GpuStreams(std::shared_ptr<const Gpu> gpu)
       : gpu(std::move(gpu)), mover(this->gpu) {}
 
-  Status enter() override { return gpu->enter(); }
+  Status makeCurrent() override { return gpu->makeCurrent(); }
   Expected<std::unique_ptr<enqueued::Stream>>
   makeStream(bool isUrgent) override;
   Expected<std::unique_ptr<enqueued::Event>> makeEvent(bool isTimed) override;
   Expected<std::unique_ptr<Memory>> hostMemory(uint64_t bytes) override;
-  Expected<bool> hasCome(const enqueued::Event &event) override;
+  Expected<bool> query(const enqueued::Event &event) override;
   void drain() override { gpu->driver.cuCtxSynchronize(); }
   Expected<int64_t> elapsed(const enqueued::Event &from,
                             const enqueued::Event &to) override;
@@ -37,12 +37,12 @@ public:
     return mover.bind(move);
   }
   /// A product starts its gate's reading from the host.
-  bool isRecordable(const ppx::KernelT &kernel, bool isGated) const override {
+  bool isCapturable(const ppx::KernelT &kernel, bool isGated) const override {
     return !isGated || !kernel.body.AsContraction();
   }
-  Status beginRecording(enqueued::Stream &stream) override;
-  Expected<std::unique_ptr<const enqueued::Recording>>
-  endRecording(enqueued::Stream &stream) override;
+  Status beginCapture(enqueued::Stream &stream) override;
+  Expected<std::unique_ptr<const enqueued::Graph>>
+  endCapture(enqueued::Stream &stream) override;
 
 private:
   const std::shared_ptr<const Gpu> gpu;

@@ -41,29 +41,29 @@ public:
   Code code() const override { return Code::ptx; }
   /// Lanes that keep a row in registers, on more than a hundred cores that read
   /// sectors of 32 bytes. A launch costs as much as a small kernel computes.
-  KernelWishes kernelWishes() const override {
-    KernelWishes wishes;
-    wishes.keepsRows = false;
-    wishes.serialElements = 1 << 10;
-    wishes.serialSumElements = 16 << 10;
-    wishes.dividesSums = true;
-    wishes.sumBlockRows = 0;
-    wishes.leastSums = 512;
-    wishes.mostSumElements = 8 << 10;
-    wishes.leastRowElements = 32;
-    wishes.mostRowElements = 1024;
-    wishes.leastRows = 1024;
-    wishes.leastColumns = 8;
-    wishes.columnFactor = 4;
-    wishes.leastRunBytes = 32;
-    wishes.tensorsPerLaunch = 16;
-    wishes.sumsPerLaunch = 4; // each has a room of its own
+  KernelTuning kernelTuning() const override {
+    KernelTuning tuning;
+    tuning.keepsRows = false;
+    tuning.serialElements = 1 << 10;
+    tuning.serialSumElements = 16 << 10;
+    tuning.dividesSums = true;
+    tuning.sumBlockRows = 0;
+    tuning.leastSums = 512;
+    tuning.mostSumElements = 8 << 10;
+    tuning.leastRowElements = 32;
+    tuning.mostRowElements = 1024;
+    tuning.leastRows = 1024;
+    tuning.leastColumns = 8;
+    tuning.columnFactor = 4;
+    tuning.leastRunBytes = 32;
+    tuning.tensorsPerLaunch = 16;
+    tuning.sumsPerLaunch = 4; // each has a room of its own
     // Of 4352 bytes of parameters, all that ptxas takes for drivers before
     // 12.1, addresses are 8 each; registers that hold them are fewer.
-    wishes.mostBuffers = 128;
-    wishes.leastCopyUses = 8;
-    wishes.mostLiveValues = 32; // of 4 elements: half of a thread's registers
-    return wishes;
+    tuning.mostBuffers = 128;
+    tuning.leastCopyUses = 8;
+    tuning.mostLiveValues = 32; // of 4 elements: half of a thread's registers
+    return tuning;
   }
   /// "For best performance ... leading dimensions are multiples of 16 bytes";
   /// of whole lines where that is next to nothing.

@@ -27,8 +27,8 @@ public:
   void limit(double seconds, std::function<bool()> isInterrupted) override {
     collectives.limit(seconds, std::move(isInterrupted));
   }
-  Expected<Ticket> prepare(Participation participation) override {
-    return collectives.prepare(std::move(participation));
+  Expected<Ticket> prepare(Participant participant) override {
+    return collectives.prepare(std::move(participant));
   }
   Status connect() override;
   void begin(uint32_t rank) override { collectives.begin(rank); }

@@ -29,11 +29,11 @@ public:
   explicit NullTransport(std::unique_ptr<PolledTransport> carrier)
       : carrier(std::move(carrier)) {}
 
-  Expected<Ticket> prepare(Participation participation) override;
+  Expected<Ticket> prepare(Participant participant) override;
   Status connect() override { return carrier->connect(); }
   void start(Ticket ticket, uint64_t round) override;
   bool ready(Ticket ticket, uint64_t round) override {
-    return carrier->ready(meetings[ticket]->ticket, round);
+    return carrier->ready(commOps[ticket]->ticket, round);
   }
   Progress test(Ticket ticket, uint64_t round) override;
   void help(const std::function<bool()> &ends) override { carrier->help(ends); }
@@ -47,21 +47,21 @@ public:
   Status poll() override { return carrier->poll(); }
   void abort(const Status &status) override { carrier->abort(status); }
 
-  struct alignas(64) Meeting {
+  struct alignas(64) CommOp {
     Ticket ticket = 0; ///< the carrier's
     uint64_t name = 0, mine = 0;
-    std::vector<uint64_t> all;         ///< what each member sent
-    const Meeting *previous = nullptr; ///< of the member, at the place
+    std::vector<uint64_t> all;        ///< what each member sent
+    const CommOp *previous = nullptr; ///< of the member, at the place
     uint64_t started = 0, completed = 0;
     uint64_t bytes = 0; ///< that the member would send in a round
   };
-  std::vector<std::unique_ptr<Meeting>> meetings; ///< by ticket
+  std::vector<std::unique_ptr<CommOp>> commOps; ///< by ticket
 
 private:
   void refuse(const char *expected);
 
   std::unique_ptr<PolledTransport> carrier;
-  std::map<std::tuple<uint64_t, Section, uint32_t>, const Meeting *> last;
+  std::map<std::tuple<uint64_t, Section, uint32_t>, const CommOp *> last;
 };
 
 /// What a member sends: of a sum for all, as much as is needed when each member
@@ -82,15 +82,15 @@ uint64_t sentBytes(const std::vector<Move> &moves, uint32_t member,
   return sent + 2 * (members - 1) * summed / members;
 }
 
-Expected<Ticket> NullTransport::prepare(Participation p) {
+Expected<Ticket> NullTransport::prepare(Participant p) {
   const uint32_t members = uint32_t(p.ranks.size());
-  auto meeting = std::make_unique<Meeting>();
-  meeting->name = (p.place * kSections.size() + uint64_t(p.section)) << 24 ^
-                  uint64_t(p.meeting) << 48;
-  meeting->all.resize(members);
-  meeting->bytes = sentBytes(*p.moves, p.member, members);
-  meeting->previous =
-      std::exchange(last[{p.place, p.section, p.member}], meeting.get());
+  auto commOp = std::make_unique<CommOp>();
+  commOp->name = (p.place * kSections.size() + uint64_t(p.section)) << 24 ^
+                 uint64_t(p.commOp) << 48;
+  commOp->all.resize(members);
+  commOp->bytes = sentBytes(*p.moves, p.member, members);
+  commOp->previous =
+      std::exchange(last[{p.place, p.section, p.member}], commOp.get());
   std::vector<Move> moves(members);
   for (uint32_t source = 0; source < members; ++source) {
     moves[source].region.run = 1;
@@ -100,41 +100,42 @@ Expected<Ticket> NullTransport::prepare(Participation p) {
       moves[source].targets.push_back({target, 0, source});
   }
   p.moves = std::make_shared<const std::vector<Move>>(std::move(moves));
-  p.inputs = {reinterpret_cast<std::byte *>(&meeting->mine)};
-  p.outputs = {reinterpret_cast<std::byte *>(meeting->all.data())};
+  p.inputs = {reinterpret_cast<std::byte *>(&commOp->mine)};
+  p.outputs = {reinterpret_cast<std::byte *>(commOp->all.data())};
   Expected<Ticket> ticket = carrier->prepare(std::move(p));
   if (!ticket)
     return ticket;
-  meeting->ticket = *ticket;
-  meetings.push_back(std::move(meeting));
-  return Ticket(meetings.size() - 1);
+  commOp->ticket = *ticket;
+  commOps.push_back(std::move(commOp));
+  return Ticket(commOps.size() - 1);
 }
 
 void NullTransport::refuse(const char *expected) {
-  carrier->abort(Status(ExitCode::checkFailed,
-                        std::string("a meeting expects ") + expected));
+  carrier->abort(
+      Status(ExitCode::checkFailed,
+             std::string("a communication operation expects ") + expected));
 }
 
 void NullTransport::start(Ticket ticket, uint64_t round) {
-  Meeting &meeting = *meetings[ticket];
-  if (meeting.started++ != round)
+  CommOp &commOp = *commOps[ticket];
+  if (commOp.started++ != round)
     return refuse("to be started once a round");
-  if (meeting.previous && meeting.previous->completed != round + 1)
+  if (commOp.previous && commOp.previous->completed != round + 1)
     return refuse("the one before it at its place to have completed");
-  meeting.mine = meeting.name + round;
-  carrier->start(meeting.ticket, round);
+  commOp.mine = commOp.name + round;
+  carrier->start(commOp.ticket, round);
 }
 
 Progress NullTransport::test(Ticket ticket, uint64_t round) {
-  Meeting &meeting = *meetings[ticket];
-  if (carrier->test(meeting.ticket, round) != Progress::complete)
+  CommOp &commOp = *commOps[ticket];
+  if (carrier->test(commOp.ticket, round) != Progress::complete)
     return Progress::pending;
-  for (uint64_t theirs : meeting.all)
-    if (theirs != meeting.mine) {
+  for (uint64_t theirs : commOp.all)
+    if (theirs != commOp.mine) {
       refuse("all members in the same round of it");
       return Progress::pending;
     }
-  ++meeting.completed;
+  ++commOp.completed;
   return Progress::complete;
 }
 
@@ -211,7 +212,7 @@ public:
     if (!carrier)
       return carrier.status();
     auto created = std::make_unique<NullTransport>(std::move(*carrier));
-    meetings = created.get();
+    commOps = created.get();
     return std::unique_ptr<Transport>(std::move(created));
   }
   std::vector<NamedCount> counters() const override;
@@ -219,19 +220,19 @@ public:
 private:
   std::mutex mutex;
   std::vector<std::unique_ptr<Counts>> streams;
-  const NullTransport *meetings = nullptr; ///< lives as long as the session
+  const NullTransport *commOps = nullptr; ///< lives as long as the session
 };
 
 std::vector<NamedCount> NullDevice::counters() const {
   uint64_t launches = 0, copies = 0, flags = 0, met = 0, bytes = 0;
   for (const std::unique_ptr<Counts> &its : streams)
     launches += its->launches, copies += its->copies, flags += its->flags;
-  for (const auto &its : meetings->meetings)
+  for (const auto &its : commOps->commOps)
     met += its->completed, bytes += its->completed * its->bytes;
   return {{"launches", launches},
           {"copies", copies},
           {"flags", flags},
-          {"meetings", met},
+          {"comm ops", met},
           {"bytes", bytes}};
 }
 

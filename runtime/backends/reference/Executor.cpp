@@ -3,14 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which instruction starts next, and what it does to the bytes of its rank. Who
-// meets whom is Meetings' to say, what a collective computes Data's, whether
+// meets whom is CommOps' to say, what a collective computes Data's, whether
 // memory is used as it should be MemoryWatch's.
 //
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
 
+#include "CommOps.h"
 #include "Data.h"
-#include "Meetings.h"
 #include "MemoryWatch.h"
 #include "pprt/Program.h"
 
@@ -53,7 +53,7 @@ public:
   Executor(const ppx::ArtifactT &artifact, const Mesh &mesh,
            const Options &options)
       : artifact(artifact), mesh(mesh), options(options), random(options.seed),
-        meetings(artifact, mesh) {}
+        commOps(artifact, mesh) {}
 
   Result run();
 
@@ -102,7 +102,7 @@ private:
   std::mt19937_64 random;
   std::vector<RankState> ranks;
   std::vector<QueueRef> startable;
-  Meetings meetings;
+  CommOps commOps;
   /// What a shared device began last: its run and its place.
   std::optional<std::pair<uint32_t, IssuePlace>> taken;
   Result result;
@@ -202,7 +202,7 @@ bool Executor::isNext(const RankState &state, const QueueState &queue) const {
 }
 
 /// Whether what a shared device is told to do at one place is one instruction
-/// or one meeting: it does one thing after the other, and in which order two
+/// or one comm op: it does one thing after the other, and in which order two
 /// things of one place come nobody has said.
 bool Executor::isOneUnit(QueueRef ref) {
   const RankState &state = ranks[ref.rank];
@@ -210,7 +210,7 @@ bool Executor::isOneUnit(QueueRef ref) {
   const std::pair unit(state.run, queue.places[queue.completed]);
   const bool another = !taken || *taken != unit;
   taken = unit;
-  return another || meetings.isExpected(ref, headOf(ref));
+  return another || commOps.isExpected(ref, headOf(ref));
 }
 
 bool Executor::mayStart(const RankState &state, const QueueState &queue) const {
@@ -265,7 +265,7 @@ void Executor::start(QueueRef ref) {
 
 /// The head waits where it meets its partners; the last to come lets all go.
 void Executor::arrive(QueueRef ref) {
-  const std::vector<QueueRef> members = meetings.arrive(ref, headOf(ref));
+  const std::vector<QueueRef> members = commOps.arrive(ref, headOf(ref));
   for (QueueRef member : members)
     if (!agree(sideOf(members.front()), sideOf(member))) {
       result.end = End::mismatched;
@@ -458,7 +458,7 @@ void Executor::execute(QueueRef ref) {
   }
 }
 
-/// What the members of a meeting do; a send and its receive are members 0, 1.
+/// What the members of a comm op do; a send and its receive are members 0, 1.
 void Executor::exchange(const std::vector<QueueRef> &members) {
   const ppx::InstructionT &head = headOf(members.front());
   if (head.opcode != ppx::Opcode_collective) {

@@ -68,7 +68,7 @@ struct Options {
 enum class End {
   finished,  ///< all ranks ran their teardowns
   stalled,   ///< instructions remain and none may start
-  mismatched ///< two sides of a meeting expected different things, or what
+  mismatched ///< two sides of a comm op expected different things, or what
              ///< does not meet was issued to a shared device as one
 };
 

@@ -1,4 +1,4 @@
-//===- Exchange.cpp - the data movement of one meeting --------------------===//
+//===- Exchange.cpp - the data movement of one comm op --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -17,7 +17,8 @@ using namespace pprt::inprocess;
 /// second-level cache, large enough that claiming a piece costs nothing.
 static constexpr uint64_t kPieceElements = 1 << 15;
 
-void Exchange::add(const Move &move, const std::vector<Participant> &members) {
+void Exchange::add(const Move &move,
+                   const std::vector<MemberBuffers> &members) {
   const Region &whole = move.region;
   const uint64_t width = elementSize(move.element);
   totalBytes += whole.outer * whole.middle * whole.run * width *
@@ -46,7 +47,7 @@ void Exchange::add(const Move &move, const std::vector<Participant> &members) {
 }
 
 Exchange::Exchange(const std::vector<Move> &moves,
-                   const std::vector<Participant> &members) {
+                   const std::vector<MemberBuffers> &members) {
   for (const Move &move : moves)
     add(move, members);
 }

@@ -1,8 +1,8 @@
-//===- Exchange.h - the data movement of one meeting ------------*- C++ -*-===//
+//===- Exchange.h - the data movement of one comm op ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the moves of a meeting, and where its members have their operands. Out: a
+// In: the moves of a comm op, and where its members have their operands. Out: a
 // list of independent pieces of work that together perform it. Pieces may run
 // in any order, on any thread, at the same time; every element is reduced in
 // member order whichever piece it falls in, so the bits do not depend on
@@ -12,7 +12,7 @@
 #ifndef PPRT_COLLECTIVES_INPROCESS_EXCHANGE_H
 #define PPRT_COLLECTIVES_INPROCESS_EXCHANGE_H
 
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 namespace pprt::inprocess {
 
 /// One member's memory, by operand.
-struct Participant {
+struct MemberBuffers {
   std::vector<std::byte *> inputs, outputs;
 };
 
@@ -29,7 +29,7 @@ class Exchange {
 public:
   Exchange() = default;
   Exchange(const std::vector<Move> &moves,
-           const std::vector<Participant> &members);
+           const std::vector<MemberBuffers> &members);
 
   uint32_t pieceCount() const { return uint32_t(pieces.size()); }
   void run(uint32_t piece) const;
@@ -45,7 +45,7 @@ private:
     uint32_t firstSource, sourceCount, firstTarget, targetCount;
   };
 
-  void add(const Move &move, const std::vector<Participant> &members);
+  void add(const Move &move, const std::vector<MemberBuffers> &members);
 
   std::vector<Piece> pieces;
   std::vector<const std::byte *> sources;

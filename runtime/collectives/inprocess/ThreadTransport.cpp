@@ -1,4 +1,4 @@
-//===- ThreadTransport.cpp - meetings of threads of one process -----------===//
+//===- ThreadTransport.cpp - comm ops of threads of one process -----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -10,11 +10,11 @@
 using namespace pprt;
 using namespace pprt::inprocess;
 
-Expected<Hub::Gathering *> Hub::join(const Participation &participation) {
-  const Participation &p = participation;
+Expected<Hub::Gathering *> Hub::join(const Participant &participant) {
+  const Participant &p = participant;
   std::lock_guard<std::mutex> lock(mutex);
   const auto [entry, isNew] =
-      gatherings.try_emplace({p.place, p.section, p.meeting});
+      gatherings.try_emplace({p.place, p.section, p.commOp});
   Gathering &gathering = entry->second;
   if (isNew) {
     gathering.missing = p.ranks.size();
@@ -22,10 +22,11 @@ Expected<Hub::Gathering *> Hub::join(const Participation &participation) {
     gathering.wakers.resize(p.ranks.size());
   }
   if (gathering.missing == 0 || gathering.wakers[p.member])
-    return Status(
-        ExitCode::checkFailed,
-        "a meeting expects each of its " + std::to_string(p.ranks.size()) +
-            " members once, got member " + std::to_string(p.member) + " again");
+    return Status(ExitCode::checkFailed,
+                  "a communication operation expects each of its " +
+                      std::to_string(p.ranks.size()) +
+                      " members once, got member " + std::to_string(p.member) +
+                      " again");
   gathering.participants[p.member] = {p.inputs, p.outputs};
   gathering.wakers[p.member] = p.waker;
   gathering.memory.push_back(p.memory);
@@ -71,11 +72,11 @@ void Hub::abort(const Status &status) {
   changed.notify_all();
 }
 
-Expected<Ticket> ThreadTransport::prepare(Participation participation) {
-  Expected<Hub::Gathering *> gathering = hub->join(participation);
+Expected<Ticket> ThreadTransport::prepare(Participant participant) {
+  Expected<Hub::Gathering *> gathering = hub->join(participant);
   if (!gathering)
     return gathering.status();
-  wakers.insert(participation.waker);
+  wakers.insert(participant.waker);
   gatherings.push_back(*gathering);
   return Ticket(gatherings.size() - 1);
 }

@@ -1,9 +1,9 @@
-//===- ThreadTransport.h - meetings of threads of one process ---*- C++ -*-===//
+//===- ThreadTransport.h - comm ops of threads of one process ---*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: participations whose memory all threads can reach. Out: a rendezvous for
-// each meeting, of which every member's ticket is a reference. Those who meet
+// In: participants whose memory all threads can reach. Out: a rendezvous for
+// each comm op, of which every member's ticket is a reference. Those who meet
 // come through transports of one hub: usually all through one.
 //
 //===----------------------------------------------------------------------===//
@@ -23,15 +23,15 @@ namespace pprt::inprocess {
 /// Where transports find each other.
 class Hub {
 public:
-  /// Adds one member; the meeting's rendezvous comes with the last of them.
+  /// Adds one member; the comm op's rendezvous comes with the last of them.
   struct Gathering {
-    std::vector<Participant> participants;
+    std::vector<MemberBuffers> participants;
     std::vector<std::shared_ptr<Waker>> wakers;
     std::vector<std::shared_ptr<const void>> memory; ///< of all
     size_t missing = 0;
     std::unique_ptr<Rendezvous> rendezvous;
   };
-  Expected<Gathering *> join(const Participation &participation);
+  Expected<Gathering *> join(const Participant &participant);
   /// Returns when each has all of its members.
   Status await(const std::vector<Gathering *> &gatherings);
   void leave(const std::set<std::shared_ptr<Waker>> &wakers);
@@ -57,7 +57,7 @@ public:
       : hub(std::move(hub)) {}
   ~ThreadTransport() override { hub->leave(wakers); }
 
-  Expected<Ticket> prepare(Participation participation) override;
+  Expected<Ticket> prepare(Participant participant) override;
   Status connect() override;
   void start(Ticket ticket, uint64_t round) override {
     tickets[ticket]->arrive(round);

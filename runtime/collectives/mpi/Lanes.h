@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the moves of a meeting, a member of it, and which members are in this
+// In: the moves of a comm op, a member of it, and which members are in this
 // process. Out: the member's lanes, each a series of chunks of one message or
 // one sum, the same on all sides of each message.
 //

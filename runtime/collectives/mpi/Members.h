@@ -1,4 +1,4 @@
-//===- Members.h - what a transport keeps of participations -----*- C++ -*-===//
+//===- Members.h - what a transport keeps of participants -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -31,7 +31,7 @@ struct MpiTransport::LaneState {
 };
 
 struct MpiTransport::Member {
-  Participation told; ///< by the rank
+  Participant told; ///< by the rank
   Ticket ticket = 0;
   bool isOfThreads = false; ///< all members are here
   Ticket ofThreads = 0;     ///< its ticket there
@@ -48,7 +48,7 @@ struct MpiTransport::Member {
   std::atomic<uint64_t> complete{0}; ///< rounds
 };
 
-/// The members of a meeting that are here.
+/// The members of a comm op that are here.
 struct MpiTransport::Present {
   std::vector<Member *> members; ///< null: elsewhere
 };

@@ -10,7 +10,7 @@
 #ifndef PPRT_COLLECTIVES_MPI_PACK_H
 #define PPRT_COLLECTIVES_MPI_PACK_H
 
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-//===- Rounds.cpp - the rounds of meetings, on the engine's thread --------===//
+//===- Rounds.cpp - the rounds of comm ops, on the engine's thread --------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Transport.cpp - meetings of ranks in several processes -------------===//
+//===- Transport.cpp - comm ops of ranks in several processes -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -91,11 +91,11 @@ int MpiTransport::tagOf(const Member &self, const Stream &stream) const {
   return int(tag * 2 + stream.isResult + kFirstTag);
 }
 
-Expected<Ticket> MpiTransport::prepare(Participation participation) {
+Expected<Ticket> MpiTransport::prepare(Participant participant) {
   auto self = std::make_unique<Member>();
-  self->told = std::move(participation);
+  self->told = std::move(participant);
   self->ticket = Ticket(members.size());
-  const Participation &told = self->told;
+  const Participant &told = self->told;
   const auto isHere = [&](uint32_t member) {
     return processOf[told.ranks[member]] == process;
   };
@@ -132,14 +132,14 @@ Expected<Ticket> MpiTransport::prepare(Participation participation) {
     chunks = std::max<uint64_t>(chunks, lane.chunks);
   if (self->ticket >> 24 || self->lanes.size() >> 20 || chunks >> 20)
     return Status(ExitCode::usage,
-                  "expects fewer or smaller meetings of ranks "
+                  "expects fewer or smaller communication operations of ranks "
                   "than 2^24 of 2^20 members of 2^20 messages");
   self->turns.resize(self->list.streams.size());
   for (const Lane &lane : self->list.lanes)
     if (lane.stagedIndex >= 0)
       self->stagedDone.push_back(false);
   std::unique_ptr<Present> &here =
-      present[{told.place, told.section, told.meeting}];
+      present[{told.place, told.section, told.commOp}];
   if (!here) {
     here = std::make_unique<Present>();
     here->members.resize(told.ranks.size());

@@ -1,8 +1,8 @@
-//===- Transport.h - meetings of ranks in several processes -----*- C++ -*-===//
+//===- Transport.h - comm ops of ranks in several processes -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the participations of this process's ranks. Out: their meetings, by
+// In: the participants of this process's ranks. Out: their comm ops, by
 // messages between two ranks of different processes and by reading and writing
 // memory between two of the same one. Only point-to-point messages: what is
 // added, and in which order, is ours (Lanes.h), so that bits equal those of
@@ -12,7 +12,7 @@
 // come, and asks whether its part is complete.
 //
 // Messages are synchronous (MPI_Issend): one that nobody waits for stays with
-// its sender, and MPI's own memory does not grow. Meetings of ranks that are
+// its sender, and MPI's own memory does not grow. CommOps of ranks that are
 // all here go as those of threads do.
 //
 //===----------------------------------------------------------------------===//
@@ -46,7 +46,7 @@ public:
   TransportModel model() const override {
     return mpi::model(processOf, limits);
   }
-  Expected<Ticket> prepare(Participation participation) override;
+  Expected<Ticket> prepare(Participant participant) override;
   Status connect() override;
   void start(Ticket ticket, uint64_t round) override;
   bool ready(Ticket ticket, uint64_t round) override;
@@ -102,7 +102,7 @@ private:
 
   const std::shared_ptr<Engine> engine;
   std::atomic<uint64_t> messages{0};          ///< that have ended
-  inprocess::ThreadTransport threads;         ///< of meetings that are all here
+  inprocess::ThreadTransport threads;         ///< of comm ops that are all here
   const std::shared_ptr<Communicator> shared; ///< told when it is done
   const MPI_Comm communicator;
   const std::vector<uint32_t> processOf;

@@ -43,9 +43,9 @@ Status EnqueuedExecutor::awaitLong(const SectionState &section, int64_t number,
   using Clock = std::chrono::steady_clock;
   Clock::time_point moved = Clock::now(), asked = moved;
   for (uint32_t looks = 0;; ++looks) {
-    Expected<bool> hasCome = device.hasCome(done);
-    if (!hasCome || *hasCome)
-      return hasCome.status();
+    Expected<bool> isComplete = device.query(done);
+    if (!isComplete || *isComplete)
+      return isComplete.status();
     if (looks < kEagerly)
       continue;
     std::this_thread::sleep_for(kPause);
@@ -71,7 +71,7 @@ Status EnqueuedExecutor::awaitLong(const SectionState &section, int64_t number,
     stuck = true; // whoever leaves here
     if (Status status = patience->goOn(
             options.place, {number, secondsBetween(moved, looked),
-                            section.isRecorded, describe(section, ended)});
+                            section.isCaptured, describe(section, ended)});
         !status.ok())
       return status;
     stuck = false;
@@ -81,29 +81,29 @@ Status EnqueuedExecutor::awaitLong(const SectionState &section, int64_t number,
 Expected<bool> EnqueuedExecutor::hasMoved(const SectionState &section,
                                           size_t &ended) const {
   const size_t before = ended;
-  while (!section.isRecorded && ended < section.steps.size()) {
-    Expected<bool> hasCome = device.hasCome(*section.steps[ended].end);
-    if (!hasCome)
-      return hasCome.status();
-    if (!*hasCome)
+  while (!section.isCaptured && ended < section.steps.size()) {
+    Expected<bool> isComplete = device.query(*section.steps[ended].end);
+    if (!isComplete)
+      return isComplete.status();
+    if (!*isComplete)
       break;
     ++ended;
   }
   return ended > before;
 }
 
-/// What has begun computes, unless it meets ranks elsewhere. Of a recording
-/// nothing is known but whether there is such a meeting in it.
+/// What has begun computes, unless it meets ranks elsewhere. Of a graph
+/// nothing is known but whether there is such a comm op in it.
 Expected<bool> EnqueuedExecutor::computes(const SectionState &section,
                                           size_t ended) const {
-  if (section.isRecorded)
+  if (section.isCaptured)
     return !options.transport;
   for (size_t i = ended; i < section.steps.size(); ++i) {
     const Step &step = section.steps[i];
     if (!step.tickets.empty())
       continue;
-    Expected<bool> hasBegun = device.hasCome(*step.begin);
-    Expected<bool> hasEnded = device.hasCome(*step.end);
+    Expected<bool> hasBegun = device.query(*step.begin);
+    Expected<bool> hasEnded = device.query(*step.end);
     if (!hasBegun || !hasEnded)
       return hasBegun ? hasEnded.status() : hasBegun.status();
     if (*hasBegun && !*hasEnded)
@@ -116,7 +116,7 @@ Expected<bool> EnqueuedExecutor::computes(const SectionState &section,
 std::string EnqueuedExecutor::describe(const SectionState &section,
                                        size_t ended) const {
   std::string text;
-  if (section.isRecorded || ended == section.steps.size())
+  if (section.isCaptured || ended == section.steps.size())
     return text;
   for (const Task &task : section.steps[ended].tasks) {
     const ppx::InstructionT &its = *task.instruction;

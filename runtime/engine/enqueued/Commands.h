@@ -10,7 +10,7 @@
 //
 // The first command does nothing: all others come behind it. The last does
 // nothing either, and comes behind all others. Both are on stream 0, so that a
-// section comes behind the one before it, and a recording has one begin and one
+// section comes behind the one before it, and a graph has one begin and one
 // end.
 //
 //===----------------------------------------------------------------------===//

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "EnqueuedExecutor.h"
 #include "HostPlaces.h"
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 #include "pprt/Program.h"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ EnqueuedExecutor::~EnqueuedExecutor() {
   // The device may use it as long as the process is there.
   if (stuck)
     (void)held.release();
-  else if (device.enter().ok())
+  else if (device.makeCurrent().ok())
     device.drain();
 }
 
@@ -72,7 +72,7 @@ EnqueuedExecutor::~EnqueuedExecutor() {
 //===----------------------------------------------------------------------===//
 
 Status EnqueuedExecutor::prepare() {
-  if (Status status = device.enter(); !status.ok())
+  if (Status status = device.makeCurrent(); !status.ok())
     return status;
   Expected<Kernels> prepared = prepareKernels(*artifact, *options.device);
   if (!prepared)
@@ -112,12 +112,12 @@ Status EnqueuedExecutor::prepareRanks(const Ranks &programs) {
 
 /// Ranks that meet must record, or not, alike (NCCL), so that those of other
 /// devices are asked about, too.
-bool EnqueuedExecutor::isRecordable() const {
+bool EnqueuedExecutor::isCapturable() const {
   for (const std::unique_ptr<ppx::ProgramT> &program : artifact->programs)
     for (const auto &its : instructionsOf(*program, Section::body)) {
       const bool isGate = its->opcode == ppx::Opcode_gate;
       if ((isGate || its->opcode == ppx::Opcode_run) &&
-          !device.isRecordable(*artifact->kernels[its->kernel], isGate))
+          !device.isCapturable(*artifact->kernels[its->kernel], isGate))
         return false;
     }
   return true;
@@ -133,8 +133,8 @@ Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
     held->streams.push_back(std::move(*stream));
   }
   SectionState &section = held->sections[size_t(which)];
-  section.isRecorded =
-      options.records && which == Section::body && isRecordable();
+  section.isCaptured =
+      options.records && which == Section::body && isCapturable();
   for (Command &command : commands.list) {
     Step step;
     for (const InstructionRef &part : command.parts) {
@@ -146,38 +146,38 @@ Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
     step.command = std::move(command);
     section.steps.push_back(std::move(step));
   }
-  if (Status status = prepareMeetings(which, programs); !status.ok())
+  if (Status status = prepareCommOps(which, programs); !status.ok())
     return status;
   return makeEvents(section);
 }
 
-/// Finds for each meeting what its members move.
-Status EnqueuedExecutor::prepareMeetings(Section which, const Ranks &programs) {
-  const Meetings meetings(programs, which);
+/// Finds for each comm op what its members move.
+Status EnqueuedExecutor::prepareCommOps(Section which, const Ranks &programs) {
+  const CommOps commOps(programs, which);
   std::map<std::pair<uint32_t, uint32_t>, StepPart> parts; ///< by instruction
   for (Step &step : held->sections[size_t(which)].steps)
     for (size_t part = 0; part < step.command.parts.size(); ++part)
       parts[{step.command.parts[part].rank, step.command.parts[part].index}] = {
           &step, part};
   Status status;
-  for (const MeetingPlace &place : meetings.places(options.ranks)) {
-    const std::vector<uint32_t> members = meetings.members(place);
+  for (const CommPlace &place : commOps.places(options.ranks)) {
+    const std::vector<uint32_t> members = commOps.members(place);
     const auto isHere = [&](uint32_t rank) {
       return options.ranks.contains(rank);
     };
     const bool areHere = std::all_of(members.begin(), members.end(), isHere);
-    const size_t count = meetings.sequence(place, 0, members[0]).size();
+    const size_t count = commOps.sequence(place, 0, members[0]).size();
     for (uint32_t k = 0; status.ok() && k < count; ++k) {
-      Participation its;
-      its.place = meetings.number(place);
+      Participant its;
+      its.place = commOps.number(place);
       its.section = which;
-      its.meeting = k;
+      its.commOp = k;
       its.ranks = members;
       its.moves =
-          std::make_shared<const std::vector<Move>>(meetings.moves(place, k));
+          std::make_shared<const std::vector<Move>>(commOps.moves(place, k));
       const auto partOf = [&](uint32_t member) -> const StepPart & {
         const uint32_t rank = members[member];
-        return parts.at({rank, meetings.sequence(place, member, rank)[k]});
+        return parts.at({rank, commOps.sequence(place, member, rank)[k]});
       };
       for (const Move &move : *its.moves)
         if (areHere && status.ok())
@@ -191,18 +191,17 @@ Status EnqueuedExecutor::prepareMeetings(Section which, const Ranks &programs) {
 }
 
 Status EnqueuedExecutor::prepareMember(const StepPart &part,
-                                       Participation participation) {
+                                       Participant participant) {
   const auto &[step, index] = part;
   const Task &task = step->tasks[index];
   const Rank &its = rank(step->command.parts[index].rank);
   for (size_t i = 0; i < task.arguments.size(); ++i)
-    (i < task.inputCount() ? participation.inputs : participation.outputs)
+    (i < task.inputCount() ? participant.inputs : participant.outputs)
         .push_back(task.arguments[i]);
-  participation.memory = its.arena;
-  participation.staging =
+  participant.memory = its.arena;
+  participant.staging =
       its.arena->address() + its.staging.offsets[task.instruction->queue];
-  Expected<Ticket> ticket =
-      options.transport->prepare(std::move(participation));
+  Expected<Ticket> ticket = options.transport->prepare(std::move(participant));
   if (!ticket)
     return ticket.status();
   step->tickets.push_back(*ticket);
@@ -237,7 +236,7 @@ Status EnqueuedExecutor::bindMove(Step &step, const Move &move,
 /// Of what is recorded only those that are waited for, of the rest all: they
 /// tell times.
 Status EnqueuedExecutor::makeEvents(SectionState &section) {
-  const bool isTimed = !section.isRecorded;
+  const bool isTimed = !section.isCaptured;
   for (Step &step : section.steps) {
     const std::pair<std::unique_ptr<Event> *, bool> wanted[] = {
         {&step.begin, isTimed}, {&step.end, isTimed || step.command.isAwaited}};
@@ -289,15 +288,15 @@ static int64_t now() {
 bool EnqueuedExecutor::hasEnded() {
   if (!failure.ok() || underWay.empty())
     return true;
-  const Status entered = device.enter();
-  const Expected<bool> hasCome =
-      entered.ok() ? device.hasCome(*underWay.front().turn->done) : entered;
-  return hasCome ? *hasCome : !keep(hasCome.status()).ok();
+  const Status entered = device.makeCurrent();
+  const Expected<bool> isComplete =
+      entered.ok() ? device.query(*underWay.front().turn->done) : entered;
+  return isComplete ? *isComplete : !keep(isComplete.status()).ok();
 }
 
 /// Times are those of one step after the other: events have one time each.
 unsigned EnqueuedExecutor::stepsAhead() const {
-  return held->sections[size_t(Section::body)].isRecorded ? kTurns : 1;
+  return held->sections[size_t(Section::body)].isCaptured ? kTurns : 1;
 }
 
 /// The second one is made when it is wanted first: who waits for each step has
@@ -309,7 +308,7 @@ EnqueuedExecutor::takeTurn(const SectionState &section) {
     ++turn;
   // Calls that allocate and record may wait for the device themselves, and then
   // nobody sees that others have failed.
-  const bool isNew = !turn->memory || (section.isRecorded && !turn->recording);
+  const bool isNew = !turn->memory || (section.isCaptured && !turn->graph);
   if (const UnderWay *last = underWay.empty() ? nullptr : &underWay.back();
       last && isNew)
     if (Status status = await(held->sections[size_t(last->section)],
@@ -354,16 +353,16 @@ Status EnqueuedExecutor::keep(const Status &status) {
 
 void EnqueuedExecutor::leave() {
   options.transport->abort(failure);
-  if (!device.enter().ok())
+  if (!device.makeCurrent().ok())
     return;
   for (Turn &turn : held->turns)
-    turn.recording.reset();
+    turn.graph.reset();
   for (const std::unique_ptr<Rank> &rank : held->ranks)
     options.transport->leave(rank->index);
   const int64_t since = now();
   while (!stuck && !underWay.empty()) {
-    Expected<bool> hasCome = device.hasCome(*underWay.back().turn->done);
-    if (!hasCome || *hasCome)
+    Expected<bool> isComplete = device.query(*underWay.back().turn->done);
+    if (!isComplete || *isComplete)
       break;
     stuck = double(now() - since) * 1e-9 >= kLeaving.count();
     std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -371,7 +370,7 @@ void EnqueuedExecutor::leave() {
 }
 
 Status EnqueuedExecutor::makeReady(Section which, int64_t number) {
-  if (Status status = device.enter(); !status.ok())
+  if (Status status = device.makeCurrent(); !status.ok())
     return status;
   const SectionState &section = held->sections[size_t(which)];
   Expected<Turn *> turn = takeTurn(section);
@@ -380,12 +379,12 @@ Status EnqueuedExecutor::makeReady(Section which, int64_t number) {
   if (Status status = load(section, **turn); !status.ok())
     return status;
   next = {which, number, 0, *turn};
-  return section.isRecorded && !(*turn)->recording ? record(section, **turn)
-                                                   : Status();
+  return section.isCaptured && !(*turn)->graph ? record(section, **turn)
+                                               : Status();
 }
 
 Status EnqueuedExecutor::begin() {
-  if (Status status = device.enter(); !status.ok())
+  if (Status status = device.makeCurrent(); !status.ok())
     return status;
   next.began = now();
   underWay.push_back(next);
@@ -398,18 +397,18 @@ Status EnqueuedExecutor::begin() {
       status = rank->scalars.setStep(first, next.number,
                                      turn.memory->host() + rank->hostScalars);
   if (status.ok())
-    status =
-        section.isRecorded ? first.play(*turn.recording) : give(section, turn);
+    status = section.isCaptured ? first.launchGraph(*turn.graph)
+                                : give(section, turn);
   return status.ok() ? first.record(*turn.done) : status;
 }
 
 Status EnqueuedExecutor::end() {
   const UnderWay its = underWay.front();
   const SectionState &section = held->sections[size_t(its.section)];
-  Status status = device.enter();
+  Status status = device.makeCurrent();
   if (status.ok())
     status = await(section, its.number, *its.turn->done);
-  if (status.ok() && !section.isRecorded)
+  if (status.ok() && !section.isCaptured)
     status = readTimes(its.section, its.began);
   if (!status.ok())
     return status;
@@ -438,15 +437,14 @@ void EnqueuedExecutor::emit(const SectionState &section, const Turn &turn) {
 
 Status EnqueuedExecutor::record(const SectionState &section, Turn &turn) {
   Stream &first = *held->streams.front();
-  if (Status status = device.beginRecording(first); !status.ok())
+  if (Status status = device.beginCapture(first); !status.ok())
     return status;
   const Status given = give(section, turn);
   // After a failure, too: the streams are otherwise of no more use.
-  Expected<std::unique_ptr<const Recording>> recorded =
-      device.endRecording(first);
+  Expected<std::unique_ptr<const Graph>> recorded = device.endCapture(first);
   if (!given.ok() || !recorded)
     return given.ok() ? recorded.status() : given;
-  turn.recording = std::move(*recorded);
+  turn.graph = std::move(*recorded);
   return {};
 }
 

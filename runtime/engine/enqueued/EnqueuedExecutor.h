@@ -11,7 +11,7 @@
 // A step that is recorded is given once, and played from then on. One that is
 // not has the times of its instructions. Of recorded steps the next may be
 // given while one is under way, so that the device need not wait for the host.
-// Each has memory of the host of its own then, and a recording with its
+// Each has memory of the host of its own then, and a graph with its
 // addresses.
 //
 //===----------------------------------------------------------------------===//
@@ -65,7 +65,7 @@ public:
   // submit() in two: what the driver may want all that the process runs to end
   // for, then what does wait for others. Of several devices that meet each is
   // ready before one starts.
-  /// Takes all that the section needs: memory, inputs, its recording.
+  /// Takes all that the section needs: memory, inputs, its graph.
   Status ready(Section section, int64_t step);
   /// Gives the section to the device.
   Status start();
@@ -112,7 +112,7 @@ private:
     Command command;
     std::vector<Task> tasks; ///< by part
     uint64_t host = 0;       ///< of a load or emit, where in a turn's memory
-    /// Of a meeting whose members are all here, what they do; of others the
+    /// Of a comm op whose members are all here, what they do; of others the
     /// parts that those here have.
     std::vector<std::unique_ptr<const Launch>> moves;
     std::vector<Ticket> tickets;
@@ -122,14 +122,14 @@ private:
   struct SectionState {
     std::vector<Step> steps;
     std::vector<const Step *> loads, emits; ///< of `steps`
-    bool isRecorded = false;
+    bool isCaptured = false;
   };
 
   /// What a section has for itself while it is under way.
   struct Turn {
     std::unique_ptr<Memory> memory; ///< of the host; null before it is wanted
     std::unique_ptr<Event> done;
-    std::unique_ptr<const Recording> recording; ///< of the body, with `memory`
+    std::unique_ptr<const Graph> graph; ///< of the body, with `memory`
     bool isTaken = false;
   };
 
@@ -147,14 +147,14 @@ private:
   Status prepare();
   Status prepareRanks(const Ranks &programs);
   /// Whether bodies are, of all ranks.
-  bool isRecordable() const;
+  bool isCapturable() const;
   Status prepareSection(Section section, const Ranks &programs);
   /// A step, and a part of it.
   using StepPart = std::pair<Step *, size_t>;
-  Status prepareMeetings(Section section, const Ranks &programs);
+  Status prepareCommOps(Section section, const Ranks &programs);
   Status bindMove(Step &step, const Move &move,
                   const std::vector<uint32_t> &members);
-  Status prepareMember(const StepPart &part, Participation participation);
+  Status prepareMember(const StepPart &part, Participant participant);
   Status makeEvents(SectionState &section);
   void layOutHost();
 

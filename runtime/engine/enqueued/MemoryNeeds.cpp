@@ -16,19 +16,19 @@
 using namespace pprt;
 using namespace pprt::enqueued;
 
-static void addMeetings(const Ranks &ranks, RankRange range, Section section,
-                        MemoryNeeds &needs) {
-  const Meetings meetings(ranks, section);
-  for (const MeetingPlace &place : meetings.places(range)) {
-    const std::vector<uint32_t> members = meetings.members(place);
+static void addCommOps(const Ranks &ranks, RankRange range, Section section,
+                       MemoryNeeds &needs) {
+  const CommOps commOps(ranks, section);
+  for (const CommPlace &place : commOps.places(range)) {
+    const std::vector<uint32_t> members = commOps.members(place);
     if (!std::all_of(members.begin(), members.end(),
                      [&](uint32_t rank) { return range.contains(rank); })) {
       needs.usesNccl = true;
       continue;
     }
-    const size_t count = meetings.sequence(place, 0, members.front()).size();
+    const size_t count = commOps.sequence(place, 0, members.front()).size();
     for (uint32_t k = 0; k < count; ++k)
-      for (const Move &move : meetings.moves(place, k))
+      for (const Move &move : commOps.moves(place, k))
         needs.tables +=
             tableBytes(move.region, move.sources.size(), move.targets.size());
   }
@@ -66,7 +66,7 @@ MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
           needs.products += tables[instruction->kernel];
   }
   for (Section section : kSections)
-    addMeetings(ranks, range, section, needs);
+    addCommOps(ranks, range, section, needs);
   return needs;
 }
 
@@ -100,7 +100,7 @@ static std::string describeCode(const MemoryNeeds &needs) {
 }
 
 DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
-                                      unsigned stepsAhead, bool isRecorded,
+                                      unsigned stepsAhead, bool isCaptured,
                                       const MemoryReadings &readings) {
   using Bytes = std::optional<uint64_t>;
   const Bytes unknown;
@@ -111,7 +111,7 @@ DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
       {"arenas", needs.arenas, unknown, describeArenas(needs, range)},
       {"rows of scalars", needs.scalars, unknown,
        "where and when each launch is"},
-      {"tables of meetings", needs.tables, unknown,
+      {"tables of comm ops", needs.tables, unknown,
        "of ranks that share the GPU"},
       {"tables of products", needs.products, unknown,
        "addresses of matrices of batches that have no stride"},
@@ -123,9 +123,9 @@ DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
        describeCode(needs)},
       {"context", unknown, readings.opened,
        "the driver's own; measured with what other processes have"},
-      {"graphs", isRecorded ? unknown : Bytes(0),
+      {"graphs", isCaptured ? unknown : Bytes(0),
        between(readings.connected, readings.now),
-       isRecorded ? "of at most " + counted(stepsAhead, "recording") +
+       isCaptured ? "of at most " + counted(stepsAhead, "graph") +
                         "; measured with all that came since the first step"
                   : "nothing is recorded"},
       {"NCCL", needs.usesNccl ? unknown : Bytes(0),

@@ -20,7 +20,7 @@ namespace pprt::enqueued {
 struct MemoryNeeds {
   uint64_t arenas = 0; ///< with the staging behind them
   uint64_t scalars = 0;
-  uint64_t tables = 0;     ///< of meetings of ranks that share it
+  uint64_t tables = 0;     ///< of comm ops of ranks that share it
   uint64_t products = 0;   ///< tables of theirs
   uint64_t workspace = 0;  ///< the most of a library's, in the arenas
   uint64_t pinned = 0;     ///< of the host, for one step under way
@@ -50,7 +50,7 @@ constexpr unsigned kStepsAhead = 2;
 
 /// `stepsAhead` bodies may be under way, of which each is recorded if any is.
 DeviceMemory describeMemory(const MemoryNeeds &needs, RankRange range,
-                            unsigned stepsAhead, bool isRecorded,
+                            unsigned stepsAhead, bool isCaptured,
                             const MemoryReadings &readings);
 
 } // namespace pprt::enqueued

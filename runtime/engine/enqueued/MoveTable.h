@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A meeting of ranks that share a device is a kernel for each of its moves,
+// A comm op of ranks that share a device is a kernel for each of its moves,
 // which reads a table of addresses in the device's memory; a move of one run is
 // a copy, which has none.
 //
@@ -10,7 +10,7 @@
 #ifndef PPRT_ENGINE_ENQUEUED_MOVETABLE_H
 #define PPRT_ENGINE_ENQUEUED_MOVETABLE_H
 
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 namespace pprt::enqueued {
 

@@ -34,13 +34,13 @@ Status Patience::goOn(size_t device, Wait wait) {
       return failure;
     its.section = places[device].section;
   }
-  const double blocked = wait.isRecorded ? limits.hangSeconds : kBlocked;
+  const double blocked = wait.isCaptured ? limits.hangSeconds : kBlocked;
   if (blocked > 0 && wait.idle >= blocked && limits.isInterrupted &&
       limits.isInterrupted()) {
     its.why = ExitCode::interrupted;
     its.seconds = blocked;
   } else if (limits.hangSeconds > 0 && wait.idle >= limits.hangSeconds &&
-             !wait.isRecorded) {
+             !wait.isCaptured) {
     its.seconds = limits.hangSeconds;
   } else {
     return {};

@@ -27,8 +27,8 @@ public:
   struct Wait {
     int64_t step = 0;
     double idle = 0; ///< seconds in which nothing has moved or computed
-    /// There is no news of a recording before its end: it is no hang.
-    bool isRecorded = false;
+    /// There is no news of a graph before its end: it is no hang.
+    bool isCaptured = false;
     std::string text; ///< what has not ended, for the report
   };
 

@@ -1,8 +1,8 @@
-//===- StreamTransport.h - meetings that streams carry out ------*- C++ -*-===//
+//===- StreamTransport.h - comm ops that streams carry out ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks on several devices meet: each gives its part of a meeting to one of
+// How ranks on several devices meet: each gives its part of a comm op to one of
 // its streams, where it comes behind what the stream was given before. That all
 // ranks give theirs in an order that ends is the executor's affair
 // (pprt/IssueOrder.h).
@@ -31,12 +31,12 @@ public:
   virtual void limit(double seconds, std::function<bool()> isInterrupted) = 0;
   /// What the rank enqueues from now on waits for nothing that it was given
   /// before: all of that has ended, or its streams wait for it. So it is at the
-  /// begin of a section, of a recording, and behind one.
+  /// begin of a section, of a graph, and behind one.
   virtual void begin(uint32_t rank) = 0;
-  /// The rank's part of the meeting.
+  /// The rank's part of the comm op.
   virtual Status enqueue(Ticket ticket, Stream &stream) = 0;
   /// After abort(), of each rank once, from one thread each: ends what its
-  /// streams wait for. None of its recordings is there any more.
+  /// streams wait for. None of its graphs is there any more.
   virtual void leave(uint32_t rank) = 0;
 };
 

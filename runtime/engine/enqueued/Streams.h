@@ -16,7 +16,7 @@
 #define PPRT_ENGINE_ENQUEUED_STREAMS_H
 
 #include "../Device.h"
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 namespace pprt::enqueued {
 
@@ -27,9 +27,9 @@ public:
 };
 
 /// What was recorded; the device's own.
-class Recording {
+class Graph {
 public:
-  virtual ~Recording() = default;
+  virtual ~Graph() = default;
 };
 
 /// Of what it is given, write() and read() want the host's side in
@@ -42,10 +42,10 @@ public:
   /// What the stream is given from now on waits for the event as it was
   /// recorded last, by whatever stream.
   virtual Status wait(const Event &event) = 0;
-  virtual Status play(const Recording &recording) = 0;
+  virtual Status launchGraph(const Graph &graph) = 0;
 };
 
-/// A move of a meeting (pprt/Meetings.h) with the memory of its parts.
+/// A move of a comm op (pprt/CommOps.h) with the memory of its parts.
 struct BoundMove {
   Region region;
   ppx::ElementType element;
@@ -59,7 +59,7 @@ public:
   virtual ~Streams() = default;
 
   /// Before the first of the other calls on a thread, of streams too.
-  virtual Status enter() = 0;
+  virtual Status makeCurrent() = 0;
   /// `isUrgent`: where both could begin, what it was given goes before that of
   /// others, which others elsewhere may wait for.
   virtual Expected<std::unique_ptr<Stream>> makeStream(bool isUrgent) = 0;
@@ -70,7 +70,7 @@ public:
 
   /// Whether it has come since it was recorded last. Fails if anything did that
   /// the device was given.
-  virtual Expected<bool> hasCome(const Event &event) = 0;
+  virtual Expected<bool> query(const Event &event) = 0;
   /// Returns when nothing is at work any more, whatever became of it.
   virtual void drain() = 0;
   /// Nanoseconds between two that have come.
@@ -80,11 +80,10 @@ public:
   virtual Expected<std::unique_ptr<const Launch>>
   bind(const BoundMove &move) = 0;
   /// Whether a stream that is recorded takes launches of it.
-  virtual bool isRecordable(const ppx::KernelT &kernel, bool isGated) const = 0;
-  virtual Status beginRecording(Stream &stream) = 0;
+  virtual bool isCapturable(const ppx::KernelT &kernel, bool isGated) const = 0;
+  virtual Status beginCapture(Stream &stream) = 0;
   /// All that waited for the stream has been waited for by it again.
-  virtual Expected<std::unique_ptr<const Recording>>
-  endRecording(Stream &stream) = 0;
+  virtual Expected<std::unique_ptr<const Graph>> endCapture(Stream &stream) = 0;
 };
 
 } // namespace pprt::enqueued

@@ -31,10 +31,10 @@ polled::statesOf(const std::vector<std::unique_ptr<Rank>> &ranks) {
       its.hasStarted =
           rank->queues[queue].started.load(std::memory_order_relaxed);
       const std::vector<QueuedTask> &tasks = rank->tasks[state.section][queue];
-      if (its.done >= tasks.size() || !tasks[its.done].meeting)
+      if (its.done >= tasks.size() || !tasks[its.done].commOp)
         continue;
-      its.members = tasks[its.done].meeting->ranks;
-      its.indices = tasks[its.done].meeting->indices;
+      its.members = tasks[its.done].commOp->ranks;
+      its.indices = tasks[its.done].commOp->indices;
     }
   }
   return states;

@@ -74,11 +74,11 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   }
   for (std::unique_ptr<Rank> &rank : state.ranks)
     rank->transport = state.transport.get();
-  Expected<MeetingList> meetings =
-      prepareMeetings(programs, state.range, state.ranks, *state.transport);
-  if (!meetings)
-    return meetings.status();
-  state.meetings = std::move(*meetings);
+  Expected<CommOpList> commOps =
+      prepareCommOps(programs, state.range, state.ranks, *state.transport);
+  if (!commOps)
+    return commOps.status();
+  state.commOps = std::move(*commOps);
   if (!options.transport)
     if (Status status = state.transport->connect(); !status.ok())
       return status;

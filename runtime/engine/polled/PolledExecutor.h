@@ -83,7 +83,7 @@ private:
     Kernels kernels;
     RankRange range;
     std::vector<std::unique_ptr<Rank>> ranks; ///< of the range
-    MeetingList meetings;
+    CommOpList commOps;
     std::shared_ptr<PolledTransport> transport;
 
     std::mutex mutex;

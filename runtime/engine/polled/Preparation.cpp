@@ -8,9 +8,9 @@
 using namespace pprt;
 using namespace pprt::polled;
 
-static void addMemory(const QueuedTask &task, Participation &participation) {
+static void addMemory(const QueuedTask &task, Participant &participant) {
   for (size_t i = 0; i < task.arguments.size(); ++i)
-    (i < task.inputCount() ? participation.inputs : participation.outputs)
+    (i < task.inputCount() ? participant.inputs : participant.outputs)
         .push_back(task.arguments[i]);
 }
 
@@ -26,26 +26,26 @@ static std::vector<QueuedTask *> tasksOf(Rank &rank, Section section) {
 
 namespace {
 
-/// Prepares the meetings of one section.
+/// Prepares the comm ops of one section.
 class Preparation {
 public:
   Preparation(const Ranks &programs, RankRange range, Section section,
               const std::vector<std::unique_ptr<Rank>> &ranks,
-              PolledTransport &transport, MeetingList &result);
+              PolledTransport &transport, CommOpList &result);
 
   Status prepare();
 
 private:
-  Status prepare(const MeetingPlace &place);
-  Status checkLengths(const MeetingPlace &place,
+  Status prepare(const CommPlace &place);
+  Status checkLengths(const CommPlace &place,
                       const std::vector<uint32_t> &members) const;
 
   const Section section;
   const std::vector<std::unique_ptr<Rank>> &ranks;
   const RankRange range;
-  const Meetings meetings;
+  const CommOps commOps;
   PolledTransport &transport;
-  MeetingList &result;
+  CommOpList &result;
   std::vector<std::vector<QueuedTask *>> tasks; ///< by rank of this process
 };
 
@@ -54,19 +54,19 @@ private:
 Preparation::Preparation(const Ranks &programs, RankRange range,
                          Section section,
                          const std::vector<std::unique_ptr<Rank>> &ranks,
-                         PolledTransport &transport, MeetingList &result)
-    : section(section), ranks(ranks), range(range), meetings(programs, section),
+                         PolledTransport &transport, CommOpList &result)
+    : section(section), ranks(ranks), range(range), commOps(programs, section),
       transport(transport), result(result) {
   for (const std::unique_ptr<Rank> &rank : ranks)
     tasks.push_back(tasksOf(*rank, section));
 }
 
-Status Preparation::checkLengths(const MeetingPlace &place,
+Status Preparation::checkLengths(const CommPlace &place,
                                  const std::vector<uint32_t> &members) const {
-  const size_t expected = meetings.sequence(place, 0, members[0]).size();
+  const size_t expected = commOps.sequence(place, 0, members[0]).size();
   for (uint32_t member = 1; member < members.size(); ++member)
     if (const size_t got =
-            meetings.sequence(place, member, members[member]).size();
+            commOps.sequence(place, member, members[member]).size();
         got != expected)
       return Status(ExitCode::checkFailed,
                     std::string(place.isGroup ? "group" : "edge") +
@@ -78,31 +78,31 @@ Status Preparation::checkLengths(const MeetingPlace &place,
   return {};
 }
 
-Status Preparation::prepare(const MeetingPlace &place) {
-  const std::vector<uint32_t> members = meetings.members(place);
+Status Preparation::prepare(const CommPlace &place) {
+  const std::vector<uint32_t> members = commOps.members(place);
   if (Status status = checkLengths(place, members); !status.ok())
     return status;
-  const size_t length = meetings.sequence(place, 0, members[0]).size();
+  const size_t length = commOps.sequence(place, 0, members[0]).size();
   for (uint32_t k = 0; k < length; ++k) {
-    auto meeting = std::make_unique<Meeting>();
-    meeting->section = section;
-    meeting->ranks = members;
+    auto commOp = std::make_unique<CommOp>();
+    commOp->section = section;
+    commOp->ranks = members;
     for (uint32_t member = 0; member < members.size(); ++member)
-      meeting->indices.push_back(
-          meetings.sequence(place, member, members[member])[k]);
-    Participation participation;
-    participation.place = meetings.number(place);
-    participation.section = section;
-    participation.meeting = k;
-    participation.ranks = members;
-    participation.moves =
-        std::make_shared<const std::vector<Move>>(meetings.moves(place, k));
+      commOp->indices.push_back(
+          commOps.sequence(place, member, members[member])[k]);
+    Participant participant;
+    participant.place = commOps.number(place);
+    participant.section = section;
+    participant.commOp = k;
+    participant.ranks = members;
+    participant.moves =
+        std::make_shared<const std::vector<Move>>(commOps.moves(place, k));
     for (uint32_t member = 0; member < members.size(); ++member) {
       if (!range.contains(members[member]))
         continue;
       const uint32_t local = members[member] - range.begin;
-      QueuedTask &task = *tasks[local][meeting->indices[member]];
-      Participation its = participation;
+      QueuedTask &task = *tasks[local][commOp->indices[member]];
+      Participant its = participant;
       its.member = member;
       its.waker = ranks[local]->event;
       its.memory = ranks[local]->arena;
@@ -112,31 +112,31 @@ Status Preparation::prepare(const MeetingPlace &place) {
       Expected<Ticket> ticket = transport.prepare(std::move(its));
       if (!ticket)
         return ticket.status();
-      task.meeting = meeting.get();
+      task.commOp = commOp.get();
       task.ticket = *ticket;
     }
-    result.push_back(std::move(meeting));
+    result.push_back(std::move(commOp));
   }
   return {};
 }
 
 Status Preparation::prepare() {
-  for (const MeetingPlace &place : meetings.places(range))
+  for (const CommPlace &place : commOps.places(range))
     if (Status status = prepare(place); !status.ok())
       return status;
   return {};
 }
 
-Expected<MeetingList>
-polled::prepareMeetings(const Ranks &programs, RankRange range,
-                        const std::vector<std::unique_ptr<Rank>> &ranks,
-                        PolledTransport &transport) {
-  MeetingList meetings;
+Expected<CommOpList>
+polled::prepareCommOps(const Ranks &programs, RankRange range,
+                       const std::vector<std::unique_ptr<Rank>> &ranks,
+                       PolledTransport &transport) {
+  CommOpList commOps;
   for (Section section : kSections)
     if (Status status =
-            Preparation(programs, range, section, ranks, transport, meetings)
+            Preparation(programs, range, section, ranks, transport, commOps)
                 .prepare();
         !status.ok())
       return status;
-  return meetings;
+  return commOps;
 }

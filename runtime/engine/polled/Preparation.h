@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the ranks of this process with their tasks. Out: a participation for each
+// In: the ranks of this process with their tasks. Out: a participant for each
 // task that meets others, of which the task keeps the transport's ticket.
 //
 //===----------------------------------------------------------------------===//
@@ -10,19 +10,19 @@
 #define PPRT_ENGINE_POLLED_PREPARATION_H
 
 #include "Rank.h"
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 namespace pprt::polled {
 
-using MeetingList = std::vector<std::unique_ptr<const Meeting>>;
+using CommOpList = std::vector<std::unique_ptr<const CommOp>>;
 
 /// Fails (checkFailed) on what cannot be matched, which the checks rule out.
 /// `ranks` are those of `range`; the others of `programs` are in other
 /// processes.
-Expected<MeetingList>
-prepareMeetings(const Ranks &programs, RankRange range,
-                const std::vector<std::unique_ptr<Rank>> &ranks,
-                PolledTransport &transport);
+Expected<CommOpList>
+prepareCommOps(const Ranks &programs, RankRange range,
+               const std::vector<std::unique_ptr<Rank>> &ranks,
+               PolledTransport &transport);
 
 } // namespace pprt::polled
 

@@ -127,13 +127,13 @@ bool Rank::advance(Section section, uint32_t queue, Stream &stream,
     time.begin = nanoseconds(CLOCK_MONOTONIC);
     time.cpu = 0;
     state.started.store(true, std::memory_order_relaxed);
-    if (task.meeting) {
+    if (task.commOp) {
       const Inside call(calls);
       const OfTransport scope;
       transport->start(task.ticket, round);
     }
   }
-  if (task.meeting) {
+  if (task.commOp) {
     if (!transport->ready(task.ticket, round))
       return false;
     const Inside call(calls);

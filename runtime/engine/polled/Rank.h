@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the program of one rank, with every slot, kernel and meeting resolved
+// In: the program of one rank, with every slot, kernel and comm op resolved
 // beforehand. Out: its effects on the arena, and when each instruction ran.
 //
 // One thread walks all queues: communication first, so that nobody waits for
@@ -30,9 +30,9 @@ public:
   virtual bool isRequested() const = 0;
 };
 
-/// Who takes part in a meeting, and with which instruction of the section, in
+/// Who takes part in a comm op, and with which instruction of the section, in
 /// member order; for the hang report.
-struct Meeting {
+struct CommOp {
   Section section;
   std::vector<uint32_t> ranks, indices;
 };
@@ -41,9 +41,9 @@ struct Meeting {
 struct QueuedTask : Task {
   using Task::Task;
 
-  uint32_t index = 0;               ///< in the section's list
-  const Meeting *meeting = nullptr; ///< if it meets others
-  Ticket ticket = 0;                ///< the transport's, of the meeting
+  uint32_t index = 0;             ///< in the section's list
+  const CommOp *commOp = nullptr; ///< if it meets others
+  Ticket ticket = 0;              ///< the transport's, of the comm op
 };
 
 /// The state of a queue, written by the rank and read by the watchdog.

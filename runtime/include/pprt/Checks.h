@@ -21,7 +21,7 @@
 //    read by the host between sections. Everything else must be written before
 //    it is read. What is read was last written through the same slot.
 //
-// Backends may thus differ in how many members of a meeting one waits for: of a
+// Backends may thus differ in how many members of a comm op one waits for: of a
 // permute or of empty messages, threads wait for all, processes for those with
 // something to exchange. Both ends are covered. Deadlock is judged as if each
 // member waited for all, and whoever waits for fewer completes no later, so

@@ -21,7 +21,7 @@
 // behind it, on its own rank or another. In the order of its list it need not.
 //
 // A shared device is told one unit after the other, and a unit is an
-// instruction, or a meeting with all its members: told member by member, the
+// instruction, or a comm op with all its members: told member by member, the
 // first would wait on the device for those behind it.
 //
 //===----------------------------------------------------------------------===//

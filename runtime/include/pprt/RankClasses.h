@@ -7,18 +7,18 @@
 // others, meet as many of each class. One rank speaks for each class.
 //
 // What is found of the joint program of the speakers holds for that of all
-// ranks. Take each meeting of the latter to the one of the former with members
+// ranks. Take each comm op of the latter to the one of the former with members
 // of the same classes. It waits for what its image waits for, instruction by
 // instruction, so a cycle goes to a cycle; and whatever its image waits for has
 // a counterpart that it waits for itself, so that from a cycle of images one
-// can walk back among finitely many meetings for ever, which is a cycle, too.
+// can walk back among finitely many comm ops for ever, which is a cycle, too.
 // (Equitable partitions: Godsil and Royle, Algebraic Graph Theory, 9.3.)
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_RANKCLASSES_H
 #define PPRT_RANKCLASSES_H
 
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 #pragma GCC visibility push(default)
 namespace pprt {
@@ -44,8 +44,8 @@ private:
 /// For each place a number, the same where ranks of the same classes meet and
 /// do the same.
 std::vector<uint32_t> numberCompanies(const Ranks &ranks,
-                                      const Meetings &meetings,
-                                      const std::vector<MeetingPlace> &places,
+                                      const CommOps &commOps,
+                                      const std::vector<CommPlace> &places,
                                       const std::vector<uint32_t> &classOf);
 
 } // namespace pprt

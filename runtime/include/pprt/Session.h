@@ -106,7 +106,7 @@ public:
 
   const ppx::ArtifactT &artifact() const;
   const Mesh &mesh() const;
-  /// One of deviceNames(); of a GPU that is only played, with " (emulated)".
+  /// One of deviceNames(); emulated of a GPU, with " (emulated)".
   const std::string &device() const;
   /// How its ranks meet.
   const TransportModel &transportModel() const;
@@ -203,7 +203,7 @@ public:
   /// where nobody measures: of GPUs.
   uint64_t measuredPeakBytes(uint32_t rank) const;
   /// What the device counted since the session was made, for the ranks here. Of
-  /// "null": launches, copies, flags, the meetings of each rank, and the bytes
+  /// "null": launches, copies, flags, the comm ops of each rank, and the bytes
   /// that it would have sent in them; of "cpu" nothing.
   std::vector<NamedCount> counters() const;
   /// Products of this process's devices whose epilogues a library has refused,

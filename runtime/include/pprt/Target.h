@@ -36,7 +36,7 @@ enum class Code {
 /// What a target wants of compiled kernels. Passes that form kernels go by
 /// this, and ask no target what it is. The figures here are those of
 /// processors.
-struct KernelWishes {
+struct KernelTuning {
   /// A row at a time, a kernel keeps what its ops hand to each other, and
   /// stores the row's results when it has read what it needs for them. Else
   /// threads compute and store elements apart, each again for whoever reads it;
@@ -88,7 +88,7 @@ public:
   /// What the code of compiled kernels needs of the processor that loads it.
   virtual const std::string &processor() const = 0;
   virtual Code code() const { return Code::sharedObject; }
-  virtual KernelWishes kernelWishes() const { return {}; }
+  virtual KernelTuning kernelTuning() const { return {}; }
 
   /// Fails (badArtifact), with what was expected, if the target cannot compute
   /// the contraction with its views and epilogues as they are.

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the moves of a meeting and its members. Out: what carrying them out will
+// In: the moves of a comm op and its members. Out: what carrying them out will
 // need, computed without the transport, so that memory can be predicted where
 // that is not installed.
 //
@@ -10,7 +10,7 @@
 #ifndef PPRT_TRANSPORTMODEL_H
 #define PPRT_TRANSPORTMODEL_H
 
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 #include <functional>
 
@@ -18,7 +18,7 @@
 namespace pprt {
 
 struct TransportModel {
-  /// Bytes in which a member of a meeting keeps messages. `ranks` are those of
+  /// Bytes in which a member of a comm op keeps messages. `ranks` are those of
   /// all members. Null: members reach each other's memory.
   std::function<uint64_t(const std::vector<Move> &moves,
                          const std::vector<uint32_t> &ranks, uint32_t member)>

@@ -6,7 +6,7 @@
 // section that has one a cycle of instructions that wait for each other.
 //
 // The graph of a whole run (setup, any number of bodies, teardown) need not
-// be built. A rank's section starts after all of the one before, and meetings
+// be built. A rank's section starts after all of the one before, and comm ops
 // stay within a section, so that no edge leads back to an earlier section: a
 // cycle lies within one, and all bodies are alike.
 //

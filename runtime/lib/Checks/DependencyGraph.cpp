@@ -24,11 +24,11 @@ DependencyGraph::DependencyGraph(const Ranks &ranks, const RankClasses &classes,
     for (uint32_t index = 0; index < count; ++index)
       refs.push_back({rank, section, index});
   }
-  meetings.assign(refs.size(), kNoMeeting);
-  for (uint32_t meeting = 0; meeting < matched.size(); ++meeting)
-    for (const InstructionRef &member : matched[meeting])
+  commOps.assign(refs.size(), kNoCommOp);
+  for (uint32_t commOp = 0; commOp < matched.size(); ++commOp)
+    for (const InstructionRef &member : matched[commOp])
       if (member.section == section)
-        meetings[nodeOf(member)] = meeting;
+        commOps[nodeOf(member)] = commOp;
   operations += refs.size();
   addSuccessors();
 }

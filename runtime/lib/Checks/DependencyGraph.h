@@ -5,8 +5,8 @@
 // In: one section of the ranks that speak for all, and a complete matching.
 // Out: a graph of what must complete before what may start, and an order of it.
 //
-// Under rendezvous semantics the sides of a meeting complete together, so each
-// meeting is one node of the graph; every other instruction is a node of its
+// Under rendezvous semantics the sides of a comm op complete together, so each
+// comm op is one node of the graph; every other instruction is a node of its
 // own. An edge leads from what must complete to what then may start: the next
 // in the queue, or an instruction with a wait. Nothing in it depends on timing,
 // hence: the graph is acyclic exactly if every run ends.
@@ -22,11 +22,11 @@ namespace pprt::checks {
 
 class DependencyGraph {
 public:
-  /// Each instruction has a number; a meeting is known by that of its first
+  /// Each instruction has a number; a comm op is known by that of its first
   /// member, its head.
   using Node = uint32_t;
 
-  /// `matched` may have meetings of other sections, too. Counts steps in
+  /// `matched` may have comm ops of other sections, too. Counts steps in
   /// `operations`.
   DependencyGraph(const Ranks &ranks, const RankClasses &classes,
                   const std::vector<Rendezvous> &matched, Section section,
@@ -41,9 +41,8 @@ public:
   const InstructionRef &operator[](Node node) const { return refs[node]; }
   bool isComplete(Node head) const { return pendingCount[head] == 0; }
   Node headOf(Node node) const {
-    return meetings[node] == kNoMeeting
-               ? node
-               : nodeOf(matched[meetings[node]].front());
+    return commOps[node] == kNoCommOp ? node
+                                      : nodeOf(matched[commOps[node]].front());
   }
   /// Calls `visit` for each node of the same rank that must complete before
   /// `node` starts.
@@ -58,14 +57,14 @@ public:
   /// Calls `visit` for each node that was fused into `head`.
   template <typename Visitor>
   void forEachMember(Node head, Visitor visit) const {
-    if (meetings[head] == kNoMeeting)
+    if (commOps[head] == kNoCommOp)
       return visit(head);
-    for (const InstructionRef &member : matched[meetings[head]])
+    for (const InstructionRef &member : matched[commOps[head]])
       visit(nodeOf(member));
   }
 
 private:
-  static constexpr uint32_t kNoMeeting = ~uint32_t(0);
+  static constexpr uint32_t kNoCommOp = ~uint32_t(0);
 
   Node nodeOf(const InstructionRef &ref) const {
     return firstOfRank[ref.rank] + ref.index;
@@ -79,7 +78,7 @@ private:
   std::vector<QueueOrder> orders;     ///< per program
   std::vector<Node> firstOfRank;      ///< of those who speak
   std::vector<InstructionRef> refs;   ///< per node
-  std::vector<uint32_t> meetings;     ///< per node, an index into `matched`
+  std::vector<uint32_t> commOps;      ///< per node, an index into `matched`
   std::vector<uint32_t> pendingCount; ///< per head, edges from incomplete nodes
   /// The heads that wait for node n are successors[first[n] .. first[n + 1]).
   std::vector<size_t> first;

@@ -2,14 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a sound structure, hence meetings that are fixed before the run. Out: the
-// meetings of all ranks, and a finding for each whose sides expect different
+// In: a sound structure, hence comm ops that are fixed before the run. Out: the
+// comm ops of all ranks, and a finding for each whose sides expect different
 // things or that lacks a side. Sections are matched apart, because a body runs
 // any number of times.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 #include <algorithm>
 #include <set>
@@ -61,7 +61,7 @@ public:
   void match();
 
 private:
-  void matchEdge(const MeetingPlace &edge, const Sequences &sequences);
+  void matchEdge(const CommPlace &edge, const Sequences &sequences);
   void matchGroup(const Sequences &instance);
   bool agree(const InstructionRef &a, const InstructionRef &b) const;
   void compare(const InstructionRef &a, const InstructionRef &b);
@@ -125,7 +125,7 @@ void Matcher::compare(const InstructionRef &a, const InstructionRef &b) {
                     describe(b, ranks.instruction(b)), " with ", terms(b)));
 }
 
-void Matcher::matchEdge(const MeetingPlace &edge, const Sequences &sequences) {
+void Matcher::matchEdge(const CommPlace &edge, const Sequences &sequences) {
   const std::vector<InstructionRef> &sends = sequences[0],
                                     &receives = sequences[1];
   const size_t common = std::min(sends.size(), receives.size());
@@ -170,11 +170,11 @@ void Matcher::matchGroup(const Sequences &instance) {
 }
 
 void Matcher::match() {
-  const Meetings meetings(ranks, section);
-  std::vector<MeetingPlace> places;
+  const CommOps commOps(ranks, section);
+  std::vector<CommPlace> places;
   for (uint32_t rank : classes.speakers()) {
     report.work(instructionsOf(ranks.program(rank), section).size());
-    for (const MeetingPlace &place : meetings.places({rank, rank + 1}))
+    for (const CommPlace &place : commOps.places({rank, rank + 1}))
       places.push_back(place);
   }
   std::sort(places.begin(), places.end());
@@ -184,11 +184,11 @@ void Matcher::match() {
     speakerOf[rank] = classes.speakerOf(rank);
   // Of those where the same classes do the same, the first speaks for all.
   const std::vector<uint32_t> companies =
-      numberCompanies(ranks, meetings, places, speakerOf);
+      numberCompanies(ranks, commOps, places, speakerOf);
   std::vector<bool> seen(companies.size());
   for (size_t i = 0; i < places.size(); ++i) {
-    const MeetingPlace &place = places[i];
-    const std::vector<uint32_t> members = meetings.members(place);
+    const CommPlace &place = places[i];
+    const std::vector<uint32_t> members = commOps.members(place);
     report.work(members.size());
     if (seen[companies[i]])
       continue;
@@ -200,7 +200,7 @@ void Matcher::match() {
       if (place.isGroup && !spoken.insert(speaker).second)
         continue;
       std::vector<InstructionRef> &sequence = sequences.emplace_back();
-      for (uint32_t index : meetings.sequence(place, member, members[member]))
+      for (uint32_t index : commOps.sequence(place, member, members[member]))
         sequence.push_back({speaker, section, index});
     }
     if (place.isGroup)

@@ -375,15 +375,15 @@ void checks::checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
   if (!report.empty())
     return;
   // Who meets whom is looked at rank by rank.
-  constexpr uint64_t mostMeetings = uint64_t(1) << 20;
-  uint64_t meetings = 0;
+  constexpr uint64_t mostCommOps = uint64_t(1) << 20;
+  uint64_t commOps = 0;
   for (const auto &program : artifact.programs) {
     InstructionChecker checker(artifact, mesh, *program, report);
     for (Section section : kSections)
       checker.checkSection(section);
-    meetings += checker.channelCount() * program->ranks.size();
+    commOps += checker.channelCount() * program->ranks.size();
   }
-  if (meetings > mostMeetings)
-    report.add(text("expects ranks to meet at ", mostMeetings,
-                    " edges and groups at most, got ", meetings));
+  if (commOps > mostCommOps)
+    report.add(text("expects ranks to meet at ", mostCommOps,
+                    " edges and groups at most, got ", commOps));
 }

@@ -78,15 +78,15 @@ class Bench:
         seen = visible.split(",") if visible else [str(n) for n in range(len(self.gpus))]
         its = {**self.env, "CUDA_VISIBLE_DEVICES": ",".join(seen[:gpus])}
         if self.emulated and processes > 1:
-            its["PP_STANDIN"] = str(self.settings())
+            its["PP_EMULATED"] = str(self.settings())
         return its
 
     def settings(self):
-        """Those of a GPU that is played, with a folder for what its processes send."""
-        given, carried = self.env.get("PP_STANDIN"), self.folder / "carried"
+        """Those emulated of a GPU, with a folder for what its processes send."""
+        given, carried = self.env.get("PP_EMULATED"), self.folder / "carried"
         shutil.rmtree(carried, ignore_errors=True)
         carried.mkdir()
-        path = self.folder / "standin"
+        path = self.folder / "emulated"
         path.write_text((pathlib.Path(given).read_text() if given else "") +
                         f"processes {carried}\n")
         return path

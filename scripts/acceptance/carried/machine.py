@@ -2,7 +2,7 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-libcuda is opened by name, as pp-run does it: a stand-in that is found in its
+libcuda is opened by name, as pp-run does it: an emulated library that is found in its
 place answers, too, and is told by the symbol that only it has. cublasLt and NCCL
 are in folders that Python's packages have brought, or where the system looks.
 """
@@ -119,7 +119,7 @@ def look(name):
     if not gpus:
         raise NoGpu("expects a GPU of NVIDIA's, got none (look at nvidia-smi)")
     return {"gpus": gpus, "cuda": f"{version.value // 1000}.{version.value % 1000 // 10}",
-            "emulated": hasattr(driver, "ppStandIn")}
+            "emulated": hasattr(driver, "ppEmulator")}
 
 
 def peak(name, kind):

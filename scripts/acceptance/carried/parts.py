@@ -102,7 +102,7 @@ def on_several(work, entry, way, train):
 
 
 def contracts(work):
-    """What the stand-ins claim of NVIDIA's libraries, asked of those here."""
+    """What the emulated libraries claim of NVIDIA's libraries, asked of those here."""
     for path in sorted((work.files / "bin").glob("PP*Test")):
         words = [path, *(["--device=cuda"] if path.name == "PPDeviceTest" else [])]
         done = work.attempt(lambda: work.call(words, work.environment(1)), program=path.name)

@@ -4,7 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 
 Sides take turns, and a figure is the median over rounds of medians of steps that
 follow a warm-up. A side that has no room on the GPU, or fails, leaves the others'
-figures. On a GPU that is only played all of it runs, with fewer steps, and says
+figures. On a emulated GPU all of it runs, with fewer steps, and says
 nothing of speed: the result's `emulated` stands beside it.
 """
 import collections

@@ -1,4 +1,5 @@
-//===- Calls.cpp - the calls of the stand-in of cublasLt ------------------===//
+//===- Calls.cpp - the calls of the emulated library of cublasLt
+//------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -9,8 +10,8 @@
 //===----------------------------------------------------------------------===//
 #include "Problem.h"
 
-using namespace standin;
-using namespace standin::blas;
+using namespace emulated;
+using namespace emulated::blas;
 
 /// Counts a call. Returns from it where the settings have it fail.
 #define PP_BEGIN(needsContext)                                                 \

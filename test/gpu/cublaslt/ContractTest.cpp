@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of calls and of what they return, for any libcublasLt: the stand-in
-// everywhere, the real library where there is one, which judges the table and
-// with it the stand-in. Descriptors need no GPU; rows that do are left out
-// where none is.
+// A table of calls and of what they return, for any libcublasLt: the emulated
+// library everywhere, the real library where there is one, which judges the
+// table and with it the emulated library. Descriptors need no GPU; rows that do
+// are left out where none is.
 //
 //===----------------------------------------------------------------------===//
 #include "Contract.h"
@@ -212,5 +212,5 @@ const Row<Sequence> rows[] = {
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  return runRows(blas, openBlas(findVersion()), "ppStandInBlas", rows);
+  return runRows(blas, openBlas(findVersion()), "ppEmulatorBlas", rows);
 }

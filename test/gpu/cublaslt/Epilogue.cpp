@@ -6,8 +6,8 @@
 #include "Epilogue.h"
 #include "Problem.h"
 
-using namespace standin;
-using namespace standin::blas;
+using namespace emulated;
+using namespace emulated::blas;
 
 static bool isKnown(uint32_t kind) {
   switch (kind) {

@@ -12,7 +12,7 @@
 
 #include "Objects.h"
 
-namespace standin::blas {
+namespace emulated::blas {
 
 struct Matrix;
 struct Problem;
@@ -41,6 +41,6 @@ struct Epilogue {
   uint64_t aux = 0, auxLeading = 0; ///< what GELU was given
 };
 
-} // namespace standin::blas
+} // namespace emulated::blas
 
 #endif // PP_TEST_GPU_CUBLASLT_EPILOGUE_H

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace standin;
-using namespace standin::blas;
+using namespace emulated;
+using namespace emulated::blas;
 
 namespace {
 

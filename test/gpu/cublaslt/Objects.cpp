@@ -1,4 +1,5 @@
-//===- Objects.cpp - descriptors of the stand-in of cublasLt --------------===//
+//===- Objects.cpp - descriptors of the emulated library of cublasLt
+//--------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -8,11 +9,11 @@
 #include <memory>
 #include <mutex>
 
-using namespace standin;
-using namespace standin::blas;
+using namespace emulated;
+using namespace emulated::blas;
 
 /// How a test tells it from the library.
-extern "C" const int ppStandInBlas = 1;
+extern "C" const int ppEmulatorBlas = 1;
 
 //===----------------------------------------------------------------------===//
 // Attributes

@@ -1,4 +1,5 @@
-//===- Objects.h - descriptors of the stand-in of cublasLt ------*- C++ -*-===//
+//===- Objects.h - descriptors of the emulated library of cublasLt ------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -17,7 +18,7 @@
 #include <cstring>
 #include <map>
 
-namespace standin::blas {
+namespace emulated::blas {
 
 enum class Kind { handle, operation, layout, preference };
 
@@ -50,6 +51,6 @@ Object *create(Kind kind);
 Object *find(const void *handle, Kind kind);
 void destroy(Object *object);
 
-} // namespace standin::blas
+} // namespace emulated::blas
 
 #endif // PP_TEST_GPU_CUBLASLT_OBJECTS_H

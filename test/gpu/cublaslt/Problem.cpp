@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Problem.h"
 
-using namespace standin;
-using namespace standin::blas;
+using namespace emulated;
+using namespace emulated::blas;
 
 static constexpr uint64_t kLargest = 0x7fffffff;
 

@@ -15,7 +15,7 @@
 
 #include <vector>
 
-namespace standin::blas {
+namespace emulated::blas {
 
 /// A layout.
 struct Matrix {
@@ -94,6 +94,6 @@ bool isAligned(const Task &task);
 /// Says whether ranges overlap that must not.
 bool isApart(const Task &task);
 
-} // namespace standin::blas
+} // namespace emulated::blas
 
 #endif // PP_TEST_GPU_CUBLASLT_PROBLEM_H

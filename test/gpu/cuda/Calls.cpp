@@ -7,29 +7,29 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Capture.h"
-#include "StandIn.h"
+#include "Emulator.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-using namespace standin;
+using namespace emulated;
 
-std::unique_ptr<Machine> standin::machine;
-std::recursive_mutex standin::lock;
+std::unique_ptr<Machine> emulated::machine;
+std::recursive_mutex emulated::lock;
 static void (*faultTaker)(const char *);
 static thread_local int contextOrdinal = -1;
 
-void standin::fault(const std::string &what) {
+void emulated::fault(const std::string &what) {
   if (faultTaker)
     return faultTaker(what.c_str());
-  std::fprintf(stderr, "libcuda stand-in: fault: %s\n", what.c_str());
+  std::fprintf(stderr, "emulated libcuda: fault: %s\n", what.c_str());
   std::abort();
 }
 
-void standin::notModelled(const std::string &what) {
-  std::fprintf(stderr, "libcuda stand-in: not modelled: %s\n", what.c_str());
+void emulated::notModelled(const std::string &what) {
+  std::fprintf(stderr, "emulated libcuda: not modelled: %s\n", what.c_str());
   std::abort();
 }
 
@@ -89,7 +89,7 @@ static uint64_t count(const char *call) {
   return machine ? machine->calls[call] : 0;
 }
 
-extern "C" const Control ppStandIn = {
+extern "C" const Control ppEmulator = {
     reset, [](void (*taker)(const char *)) { faultTaker = taker; }, leaks,
     count};
 
@@ -97,13 +97,13 @@ extern "C" const Control ppStandIn = {
 // What every call begins with
 //===----------------------------------------------------------------------===//
 
-Device *standin::currentDevice() {
+Device *emulated::currentDevice() {
   return contextOrdinal < 0 || size_t(contextOrdinal) >= machine->devices.size()
              ? nullptr
              : &machine->devices[contextOrdinal];
 }
 
-void standin::setCurrentDevice(Device *device) {
+void emulated::setCurrentDevice(Device *device) {
   contextOrdinal = device ? device->ordinal : -1;
 }
 
@@ -229,8 +229,8 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     return CUDA_ERROR_INVALID_DEVICE;
   std::snprintf(name, size_t(length), "%s",
                 machine->devices[device].number == machine->settings.other
-                    ? "another stand-in of pp"
-                    : "stand-in of pp");
+                    ? "another emulated GPU of pp"
+                    : "emulated GPU of pp");
   return CUDA_SUCCESS;
 }
 

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
-using namespace standin;
+using namespace emulated;
 
 static constexpr uint64_t kContextBytes = uint64_t(300) << 20;
 

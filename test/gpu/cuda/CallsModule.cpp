@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
-using namespace standin;
+using namespace emulated;
 
 /// The greatest version of PTX that a driver takes, as 10 * major + minor.
 static int getPtxVersion(int driver) {

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-using namespace standin;
+using namespace emulated;
 
 static Stream *findStream(CUstream handle) {
   if (!handle)

@@ -10,14 +10,14 @@
 #include <algorithm>
 #include <utility>
 
-using namespace standin;
+using namespace emulated;
 
 static CUresult invalidate(Capture &capture, CUresult result) {
   capture.isInvalid = true;
   return result;
 }
 
-CUresult standin::beginCapture(Stream &stream) {
+CUresult emulated::beginCapture(Stream &stream) {
   if (stream.capture)
     return CUDA_ERROR_ILLEGAL_STATE;
   auto capture = std::make_shared<Capture>();
@@ -44,7 +44,7 @@ static bool isJoined(const Capture &capture, const Stream &stream) {
                      [](bool value) { return value; });
 }
 
-CUresult standin::endCapture(Stream &stream, std::unique_ptr<Graph> &graph) {
+CUresult emulated::endCapture(Stream &stream, std::unique_ptr<Graph> &graph) {
   const std::shared_ptr<Capture> capture = stream.capture;
   if (!capture)
     return CUDA_ERROR_ILLEGAL_STATE;
@@ -66,7 +66,7 @@ CUresult standin::endCapture(Stream &stream, std::unique_ptr<Graph> &graph) {
   return CUDA_SUCCESS;
 }
 
-CUresult standin::addNode(Stream &stream, Work work) {
+CUresult emulated::addNode(Stream &stream, Work work) {
   Capture &capture = *stream.capture;
   if (capture.isInvalid)
     return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -80,7 +80,7 @@ CUresult standin::addNode(Stream &stream, Work work) {
   return CUDA_SUCCESS;
 }
 
-CUresult standin::recordCaptured(Stream &stream, Event &event) {
+CUresult emulated::recordCaptured(Stream &stream, Event &event) {
   if (stream.capture->isInvalid)
     return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   event.capture = stream.capture;
@@ -88,7 +88,7 @@ CUresult standin::recordCaptured(Stream &stream, Event &event) {
   return CUDA_SUCCESS;
 }
 
-CUresult standin::waitCaptured(Stream &stream, Event &event) {
+CUresult emulated::waitCaptured(Stream &stream, Event &event) {
   // An event of no capture orders a node with what is outside of the graph.
   if (!event.capture)
     return invalidate(*stream.capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
@@ -117,13 +117,13 @@ CUresult standin::waitCaptured(Stream &stream, Event &event) {
   return CUDA_SUCCESS;
 }
 
-CUresult standin::refuseWhileCaptured(Stream &stream) {
+CUresult emulated::refuseWhileCaptured(Stream &stream) {
   if (stream.capture)
     return invalidate(*stream.capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   return refuseUnsafe();
 }
 
-CUresult standin::refuseUnsafe() {
+CUresult emulated::refuseUnsafe() {
   CUresult result = CUDA_SUCCESS;
   for (const auto &capture : machine->captures)
     if (capture->thread == std::this_thread::get_id())
@@ -131,7 +131,7 @@ CUresult standin::refuseUnsafe() {
   return result;
 }
 
-CUresult standin::refuseWhileAnyCaptured() {
+CUresult emulated::refuseWhileAnyCaptured() {
   CUresult result = CUDA_SUCCESS;
   for (const auto &capture : machine->captures)
     result = invalidate(*capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);

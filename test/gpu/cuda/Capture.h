@@ -13,7 +13,7 @@
 
 #include "Machine.h"
 
-namespace standin {
+namespace emulated {
 
 struct Capture {
   Stream *origin = nullptr;
@@ -37,6 +37,6 @@ CUresult refuseUnsafe();
 /// Whatever waits for a whole device.
 CUresult refuseWhileAnyCaptured();
 
-} // namespace standin
+} // namespace emulated
 
 #endif // PP_TEST_GPU_CUDA_CAPTURE_H

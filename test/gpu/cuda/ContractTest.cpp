@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A table of sequences of calls and of what they return, for any libcuda.so.1:
-// the stand-in everywhere, a real driver where there is one, which judges the
-// table and with it the stand-in. Nothing here depends on time.
+// the emulated library everywhere, a real driver where there is one, which
+// judges the table and with it the emulated library. Nothing here depends on
+// time.
 //
 //===----------------------------------------------------------------------===//
 #include "Contract.h"

@@ -1,11 +1,12 @@
-//===- Guest.h - what stand-ins of other libraries ask for ------*- C++ -*-===//
+//===- Guest.h - what emulated libraries of other libraries ask for ------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// cublasLt gives a stream of the driver what it does there. So do stand-ins:
-// libcuda's takes their operations, in the order of its scheduler, and looks at
-// what they access as at its own. Calls of other libraries fail as the same
-// settings say (StandIn.h), their objects are among its leaks.
+// cublasLt gives a stream of the driver what it does there. So do emulated
+// libraries: libcuda's takes their operations, in the order of its scheduler,
+// and looks at what they access as at its own. Calls of other libraries fail as
+// the same settings say (Emulator.h), their objects are among its leaks.
 //
 // An operation of NCCL's takes part in what others do with it, on other
 // devices. It begins where its stream has come to it and its device has a place
@@ -24,7 +25,7 @@
 #include <string>
 #include <vector>
 
-namespace standin {
+namespace emulated {
 
 /// Device memory, for an operation that runs.
 class Access {
@@ -97,7 +98,7 @@ struct Begin {
   int device = -1;        ///< of the calling thread's context
 };
 
-/// The symbol `ppStandInHost`.
+/// The symbol `ppEmulatorHost`.
 struct Host {
   Begin (*begin)(const char *call, bool needsContext);
   /// Takes an operation. A result of the driver.
@@ -120,7 +121,7 @@ struct Host {
   /// Lets all operations of a lane end that have not.
   void (*abort)(const void *lane);
   /// Whether a graph has operations of the lane.
-  bool (*isRecorded)(const void *lane);
+  bool (*isCaptured)(const void *lane);
   /// What other lanes that were not aborted have at work on the device, in
   /// words; empty: nothing.
   const char *(*besides)(int device);
@@ -138,6 +139,6 @@ struct Host {
   const char *(*processes)();
 };
 
-} // namespace standin
+} // namespace emulated
 
 #endif // PP_TEST_GPU_CUDA_GUEST_H

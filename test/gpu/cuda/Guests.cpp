@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-using namespace standin;
+using namespace emulated;
 
 namespace {
 
@@ -93,7 +93,7 @@ static Begin begin(const char *name, bool needsContext) {
   return result;
 }
 
-std::unique_ptr<Access> standin::makeAccess(const Operation &operation) {
+std::unique_ptr<Access> emulated::makeAccess(const Operation &operation) {
   return std::make_unique<DeviceAccess>(operation);
 }
 
@@ -160,7 +160,7 @@ static int allocate(uint64_t *address, uint64_t size) {
 
 static int release(uint64_t address) { return cuMemFree(address); }
 
-extern "C" const Host ppStandInHost = {
+extern "C" const Host ppEmulatorHost = {
     begin,
     submit,
     hold,
@@ -174,7 +174,7 @@ extern "C" const Host ppStandInHost = {
     isRecording,
     [](const void *lane) { locked([&](Machine &its) { its.abort(lane); }); },
     [](const void *lane) {
-      return locked([&](Machine &its) { return its.isRecorded(lane); });
+      return locked([&](Machine &its) { return its.isCaptured(lane); });
     },
     [](int device) {
       return locked([&](Machine &its) { return its.besides(device); });

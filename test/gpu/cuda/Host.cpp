@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of each such library, whose name is PP_STAND_IN.
+// A part of each such library, whose name is PP_EMULATOR.
 //
 //===----------------------------------------------------------------------===//
 #include "Host.h"
@@ -11,23 +11,24 @@
 #include <cstdlib>
 #include <dlfcn.h>
 
-using namespace standin;
+using namespace emulated;
 
-const Host *standin::host() {
+const Host *emulated::host() {
   void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return handle ? static_cast<const Host *>(dlsym(handle, "ppStandInHost"))
+  return handle ? static_cast<const Host *>(dlsym(handle, "ppEmulatorHost"))
                 : nullptr;
 }
 
-void standin::fault(const std::string &what) {
+void emulated::fault(const std::string &what) {
   if (const Host *its = host())
     return its->fault(what.c_str());
-  std::fprintf(stderr, PP_STAND_IN " stand-in: fault: %s\n", what.c_str());
+  std::fprintf(stderr, PP_EMULATOR " emulated library: fault: %s\n",
+               what.c_str());
   std::abort();
 }
 
-void standin::notModelled(const std::string &what) {
-  std::fprintf(stderr, PP_STAND_IN " stand-in: not modelled: %s\n",
+void emulated::notModelled(const std::string &what) {
+  std::fprintf(stderr, PP_EMULATOR " emulated library: not modelled: %s\n",
                what.c_str());
   std::abort();
 }

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For stand-ins of libraries that give work to streams: the stand-in of libcuda
-// below, and what is said where a program or the stand-in is wrong.
+// For emulated libraries of libraries that give work to streams: the emulated
+// library of libcuda below, and what is said where a program or the emulated
+// library is wrong.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_CUDA_HOST_H
@@ -11,15 +12,15 @@
 
 #include "Guest.h"
 
-namespace standin {
+namespace emulated {
 
-/// libcuda's stand-in, or null: then there is nothing to work on.
+/// libcuda's emulated library, or null: then there is nothing to work on.
 const Host *host();
 /// Says what no program may do, and ends the process unless a test takes it.
 void fault(const std::string &what);
-/// What this stand-in does not do, it says, and ends the process.
+/// What this emulated library does not do, it says, and ends the process.
 [[noreturn]] void notModelled(const std::string &what);
 
-} // namespace standin
+} // namespace emulated
 
 #endif // PP_TEST_GPU_CUDA_HOST_H

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <utility>
 
-using namespace standin;
+using namespace emulated;
 
 Machine::~Machine() {
   if (settings.counts.empty())

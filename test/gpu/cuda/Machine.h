@@ -1,4 +1,5 @@
-//===- Machine.h - what is behind the calls of the stand-in -----*- C++ -*-===//
+//===- Machine.h - what is behind the calls of the emulated library -----*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -30,7 +31,7 @@
 #include <set>
 #include <thread>
 
-namespace standin {
+namespace emulated {
 
 struct Operation;
 
@@ -187,7 +188,7 @@ public:
 
   // Rendezvous.cpp
   void abort(const void *lane);
-  bool isRecorded(const void *lane) const;
+  bool isCaptured(const void *lane) const;
   const char *besides(int device) const;
   /// Whether a lane has operations that have not ended. Runs one of what they
   /// need to.
@@ -259,7 +260,7 @@ extern std::recursive_mutex lock;
 
 /// Says what no program may do, and ends the process unless a test takes it.
 void fault(const std::string &what);
-/// What this stand-in does not do, it says, and ends the process.
+/// What this emulated library does not do, it says, and ends the process.
 [[noreturn]] void notModelled(const std::string &what);
 
 /// What each call begins with: counts it, and fails where the settings or the
@@ -281,10 +282,10 @@ Device *currentDevice();
 void setCurrentDevice(Device *device);
 
 #define PP_BEGIN(needs)                                                        \
-  ::standin::Call call(__func__, needs);                                       \
+  ::emulated::Call call(__func__, needs);                                      \
   if (call.result != CUDA_SUCCESS)                                             \
     return call.result;
 
-} // namespace standin
+} // namespace emulated
 
 #endif // PP_TEST_GPU_CUDA_MACHINE_H

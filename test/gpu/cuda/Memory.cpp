@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <vector>
 
-using namespace standin;
+using namespace emulated;
 
 static constexpr uint64_t kPage = 4096;
 /// What an address of CUDA is a multiple of, and no more.
@@ -45,7 +45,7 @@ static void onSegv(int signal, siginfo_t *info, void *context) {
       if (use.begin <= address && address < use.end &&
           (use.isWrite || isWriteFault(context))) {
         dprintf(2,
-                "libcuda stand-in: fault: the host %s byte %zu of %zu bytes of "
+                "emulated libcuda: fault: the host %s byte %zu of %zu bytes of "
                 "pinned memory, which %s %s and is not known to have ended\n",
                 isWriteFault(context) ? "writes" : "reads",
                 size_t(address - block->address), size_t(block->size),
@@ -58,7 +58,7 @@ static void onSegv(int signal, siginfo_t *info, void *context) {
   }
   if (current) {
     if (const std::string what = current->describe(address); !what.empty()) {
-      dprintf(2, "libcuda stand-in: fault: the host touches %s\n",
+      dprintf(2, "emulated libcuda: fault: the host touches %s\n",
               what.c_str());
       _exit(134);
     }

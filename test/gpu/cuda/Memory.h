@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-namespace standin {
+namespace emulated {
 
 /// One allocation.
 struct Block {
@@ -92,6 +92,6 @@ private:
   std::set<Block *> lent;                            ///< that copies use
 };
 
-} // namespace standin
+} // namespace emulated
 
 #endif // PP_TEST_GPU_CUDA_MEMORY_H

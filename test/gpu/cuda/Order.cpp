@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-using namespace standin;
+using namespace emulated;
 
 void Clock::join(const Clock &other) {
   if (latest.size() < other.latest.size())

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace standin {
+namespace emulated {
 
 /// The place of an operation in its sequence.
 struct Moment {
@@ -73,6 +73,6 @@ private:
   Map segments; ///< by their begin; they do not overlap
 };
 
-} // namespace standin
+} // namespace emulated
 
 #endif // PP_TEST_GPU_CUDA_ORDER_H

@@ -15,7 +15,7 @@
 
 #include <algorithm>
 
-using namespace standin;
+using namespace emulated;
 
 /// Questions in vain, without any change, after which a thread is taken to
 /// wait.
@@ -30,7 +30,7 @@ static bool isBroken(const Operation &operation) {
 //===----------------------------------------------------------------------===//
 
 /// What keeps the operations of a machine, as it is now.
-class standin::Waits {
+class emulated::Waits {
 public:
   explicit Waits(const Machine &machine) : machine(machine) {}
 
@@ -345,7 +345,7 @@ void Machine::abort(const void *lane) {
   progress();
 }
 
-bool Machine::isRecorded(const void *lane) const {
+bool Machine::isCaptured(const void *lane) const {
   const auto holds = [&](const Graph &graph) {
     return std::any_of(
         graph.nodes.begin(), graph.nodes.end(),

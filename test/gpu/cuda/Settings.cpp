@@ -1,4 +1,5 @@
-//===- Settings.cpp - what the stand-in is told to be ---------------------===//
+//===- Settings.cpp - what the emulated library is told to be
+//---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -15,11 +16,11 @@
 #include <set>
 #include <sstream>
 
-using namespace standin;
+using namespace emulated;
 
 /// Ends the process as a wrong option does, before anything was done.
 [[noreturn]] static void refuse(const std::string &what) {
-  std::fprintf(stderr, "libcuda stand-in: %s\n", what.c_str());
+  std::fprintf(stderr, "emulated libcuda: %s\n", what.c_str());
   std::_Exit(2);
 }
 
@@ -128,8 +129,9 @@ static void takeFailure(const Line &line, Settings &settings) {
                     "code",
                 line.text);
   if (!knownCalls().count(words[1]))
-    line.expect("a call that the stand-ins have, as the library exports it",
-                words[1]);
+    line.expect(
+        "a call that the emulated libraries have, as the library exports it",
+        words[1]);
   settings.failures.insert(
       {words[1], {*number, CUresult(*code), words[0] == "fault"}});
 }
@@ -151,8 +153,8 @@ static void take(const Line &line, Settings &settings) {
   line.expect("one of " + all + "processes, counts, fail, fault", line.text);
 }
 
-Settings standin::parseSettings(const std::string &text,
-                                const std::string &name) {
+Settings emulated::parseSettings(const std::string &text,
+                                 const std::string &name) {
   Settings settings;
   std::istringstream lines(text);
   Line line = {name, 0, "", {}};
@@ -168,13 +170,13 @@ Settings standin::parseSettings(const std::string &text,
   return settings;
 }
 
-Settings standin::readSettings() {
-  const char *path = std::getenv("PP_STANDIN");
+Settings emulated::readSettings() {
+  const char *path = std::getenv("PP_EMULATED");
   if (!path)
     return {};
   std::ifstream file(path);
   if (!file)
-    refuse("PP_STANDIN expects a file of settings, got '" + std::string(path) +
+    refuse("PP_EMULATED expects a file of settings, got '" + std::string(path) +
            "': " + std::strerror(errno));
   const std::string text(std::istreambuf_iterator<char>(file), {});
   return parseSettings(text, path);
@@ -184,13 +186,13 @@ Settings standin::readSettings() {
 // Devices that are seen
 //===----------------------------------------------------------------------===//
 
-CUuuid standin::uuidOf(int device) {
+CUuuid emulated::uuidOf(int device) {
   CUuuid uuid = {};
   uuid.bytes[0] = char(device);
   return uuid;
 }
 
-std::vector<int> standin::findVisible(int devices, const char *list) {
+std::vector<int> emulated::findVisible(int devices, const char *list) {
   std::vector<int> seen;
   if (!list) {
     for (int device = 0; device < devices; ++device)

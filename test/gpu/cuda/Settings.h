@@ -1,8 +1,9 @@
-//===- Settings.h - what the stand-in is told to be -------------*- C++ -*-===//
+//===- Settings.h - what the emulated library is told to be -------------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: lines of text (StandIn.h), and CUDA_VISIBLE_DEVICES. Out: values. What
+// In: lines of text (Emulator.h), and CUDA_VISIBLE_DEVICES. Out: values. What
 // is not understood in full ends the process with one line.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace standin {
+namespace emulated {
 
 struct Settings {
   uint64_t seed = 0;
@@ -35,7 +36,7 @@ struct Settings {
 
 /// Of a text, which messages call by this name.
 Settings parseSettings(const std::string &text, const std::string &name);
-/// Of the file that PP_STANDIN names.
+/// Of the file that PP_EMULATED names.
 Settings readSettings();
 
 /// The UUID of a device, as CUDA spells it.
@@ -44,6 +45,6 @@ CUuuid uuidOf(int device);
 /// all where it is null.
 std::vector<int> findVisible(int devices, const char *list);
 
-} // namespace standin
+} // namespace emulated
 
 #endif // PP_TEST_GPU_CUDA_SETTINGS_H

@@ -44,10 +44,10 @@ const std::vector<CallEdit> mutants::kCallEdits = {
     {"read in another stream", Call::read, Change::elsewhere},
     {"read from 256 bytes further", Call::read, Change::shiftFrom, 256,
      Change::spoil},
-    {"recording not played", Call::play, Change::drop},
-    {"recording played twice", Call::play, Change::twice},
-    {"recording in another stream", Call::play, Change::elsewhere},
-    {"recording ends early", Call::endRecording, Change::early},
+    {"graph not launched", Call::launchGraph, Change::drop},
+    {"graph launched twice", Call::launchGraph, Change::twice},
+    {"graph in another stream", Call::launchGraph, Change::elsewhere},
+    {"graph ends early", Call::endCapture, Change::early},
     {"end taken for come", Call::ask, Change::drop},
     {"block freed early", Call::allocate, Change::early},
     {"block of half", Call::allocate, Change::half},
@@ -136,9 +136,9 @@ struct Shared {
   std::vector<enqueued::Stream *> streams; ///< those within
   std::vector<EditedMemory *> blocks, pinned;
   std::set<const Launch *> moves;
-  /// The last stream whose recording has begun, and what ended it early.
+  /// The last stream whose graph has begun, and what ended it early.
   enqueued::Stream *recorded = nullptr;
-  std::unique_ptr<const enqueued::Recording> early;
+  std::unique_ptr<const enqueued::Graph> early;
   std::set<const enqueued::Event *> events; ///< that are not for times
   std::map<std::byte *, std::vector<std::byte>> written; ///< last
   std::pair<std::byte *, uint64_t> spoilt = {nullptr, 0};
@@ -204,9 +204,9 @@ public:
     return give(Call::wait,
                 [&event](Stream &stream) { return stream.wait(event); });
   }
-  Status play(const enqueued::Recording &recording) override {
-    return give(Call::play,
-                [&recording](Stream &to) { return to.play(recording); });
+  Status launchGraph(const enqueued::Graph &graph) override {
+    return give(Call::launchGraph,
+                [&graph](Stream &to) { return to.launchGraph(graph); });
   }
 
 private:
@@ -269,9 +269,9 @@ private:
   /// Hands a call on, or what the edit makes of it.
   Status give(std::optional<Call> call, Act act) {
     Plan &plan = shared->plan;
-    // Where a recording may end early: ahead of each call.
-    if (shared->recorded && plan.changes(Call::endRecording)) {
-      auto ended = shared->device->streams()->endRecording(*shared->recorded);
+    // Where a graph may end early: ahead of each call.
+    if (shared->recorded && plan.changes(Call::endCapture)) {
+      auto ended = shared->device->streams()->endCapture(*shared->recorded);
       if (!ended)
         return ended.status();
       shared->early = std::move(*ended);
@@ -318,7 +318,7 @@ public:
   explicit EditedStreams(std::shared_ptr<Shared> shared)
       : shared(std::move(shared)), its(*this->shared->device->streams()) {}
 
-  Status enter() override { return its.enter(); }
+  Status makeCurrent() override { return its.makeCurrent(); }
   Expected<std::unique_ptr<enqueued::Stream>>
   makeStream(bool isUrgent) override {
     auto made = its.makeStream(isUrgent);
@@ -343,10 +343,10 @@ public:
     return std::unique_ptr<Memory>(
         new EditedMemory(std::move(*made), shared->pinned));
   }
-  Expected<bool> hasCome(const enqueued::Event &event) override {
+  Expected<bool> query(const enqueued::Event &event) override {
     Plan &plan = shared->plan;
     if (plan.edit && plan.edit->change == Change::early &&
-        (*plan.counts)[size_t(Call::play)] +
+        (*plan.counts)[size_t(Call::launchGraph)] +
                 (*plan.counts)[size_t(Call::launch)] >
             0)
       for (auto [call, blocks] : {std::pair(Call::allocate, &shared->blocks),
@@ -358,7 +358,7 @@ public:
         }
     if (plan.changes(Call::ask))
       return true;
-    Expected<bool> come = its.hasCome(event);
+    Expected<bool> come = its.query(event);
     if (const auto [to, bytes] = shared->spoilt; come && *come)
       std::fill(to, to + bytes, std::byte(0x5a));
     return come;
@@ -394,19 +394,19 @@ public:
       shared->moves.insert(made->get());
     return made;
   }
-  bool isRecordable(const ppx::KernelT &kernel, bool isGated) const override {
-    return its.isRecordable(kernel, isGated);
+  bool isCapturable(const ppx::KernelT &kernel, bool isGated) const override {
+    return its.isCapturable(kernel, isGated);
   }
-  Status beginRecording(enqueued::Stream &stream) override {
+  Status beginCapture(enqueued::Stream &stream) override {
     shared->recorded = &static_cast<EditedStream &>(stream).within();
-    return its.beginRecording(*shared->recorded);
+    return its.beginCapture(*shared->recorded);
   }
-  Expected<std::unique_ptr<const enqueued::Recording>>
-  endRecording(enqueued::Stream &stream) override {
+  Expected<std::unique_ptr<const enqueued::Graph>>
+  endCapture(enqueued::Stream &stream) override {
     shared->recorded = nullptr;
     if (shared->early)
       return std::move(shared->early);
-    return its.endRecording(static_cast<EditedStream &>(stream).within());
+    return its.endCapture(static_cast<EditedStream &>(stream).within());
   }
 
   /// Shifts an address, or puts another in its place.

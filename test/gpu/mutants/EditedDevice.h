@@ -28,9 +28,9 @@ enum class Call : uint8_t {
   flag,
   write,
   read,
-  play,
-  endRecording,
-  ask,      ///< hasCome()
+  launchGraph,
+  endCapture,
+  ask,      ///< query()
   allocate, ///< device memory
   pin,      ///< memory of the host
   argument, ///< each of each Binding

@@ -3,24 +3,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Programs for GPUs with one edit each that makes them wrong, over the
-// stand-ins: calls of the executor to its device, PTX, artifacts, calls of
-// NCCL. An edit is noticed by a fault, an error, or other bits. One that nobody
-// can see does not count: no thread comes to what was edited, or whoever would
-// look at what it touches is shown not to. What is left survives, and is
-// listed; 95 of 100 have to be noticed.
+// emulated libraries: calls of the executor to its device, PTX, artifacts,
+// calls of NCCL. An edit is noticed by a fault, an error, or other bits. One
+// that nobody can see does not count: no thread comes to what was edited, or
+// whoever would look at what it touches is shown not to. What is left survives,
+// and is listed; 95 of 100 have to be noticed.
 //
 //   PPGpuMutantsTest --artifacts=FOLDER            each kind in one program
 //   PPGpuMutantsTest --artifacts=FOLDER --each=N   N of each kind in each
 //
 //===----------------------------------------------------------------------===//
 #include "Children.h"
+#include "CommOpEdits.h"
 #include "EditedDevice.h"
-#include "MeetingEdits.h"
 #include "ProgramEdits.h"
 #include "PtxEdits.h"
 #include "Subject.h"
 #include "backends/cuda/Plugin.h"
-#include "cuda/StandIn.h"
+#include "cuda/Emulator.h"
 #include "pprt/Artifact.h"
 #include "pprt/Checks.h"
 #include "pprt/World.h"
@@ -58,17 +58,18 @@ struct Ran {
   bool isMade = false;
 };
 
-/// What is right, to be had in a child too: nothing of a stand-in stays here.
+/// What is right, to be had in a child too: nothing of an emulated library
+/// stays here.
 struct Right {
   uint64_t sum = 0;
   Counts counts = {};
 };
 
-/// Gives the stand-in its settings, once somebody has opened it.
+/// Gives the emulated library its settings, once somebody has opened it.
 bool reset(const std::string &settings) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW);
   auto *control =
-      library ? static_cast<standin::Control *>(dlsym(library, "ppStandIn"))
+      library ? static_cast<emulated::Control *>(dlsym(library, "ppEmulator"))
               : nullptr;
   if (control)
     control->reset(settings.c_str());
@@ -78,7 +79,8 @@ bool reset(const std::string &settings) {
 Ran run(const Trial &trial, uint64_t seed) {
   Ran result;
   if (!reset("seed " + std::to_string(seed))) {
-    result.bits = Status(ExitCode::device, "expects the stand-in of libcuda");
+    result.bits =
+        Status(ExitCode::device, "expects the emulated library of libcuda");
     return result;
   }
   auto opened = cuda::openDevices(*thisProcess(), /*worldSize=*/1);
@@ -215,12 +217,12 @@ protected:
       return rights.at({program, records});
     std::vector<Attempt> attempts;
     for (const auto &[name, artifact] : programs)
-      for (const bool isRecorded : {false, true})
-        attempts.push_back([artifact = artifact, isRecorded]() -> Judged {
+      for (const bool isCaptured : {false, true})
+        attempts.push_back([artifact = artifact, isCaptured]() -> Judged {
           std::ostringstream text;
           uint64_t sum = 0;
           for (uint64_t seed = 0; seed < (each > 0 ? kSeeds : 1); ++seed) {
-            const Ran ran = run({artifact, isRecorded}, seed);
+            const Ran ran = run({artifact, isCaptured}, seed);
             if (!ran.bits)
               return {Outcome::error, ran.bits.status().message()};
             if (seed > 0 && ran.bits->sum != sum)
@@ -340,13 +342,13 @@ TEST_F(Mutants, OfArtifacts) {
   }
 }
 
-TEST(MeetingMutants, OfCalls) {
+TEST(CommOpMutants, OfCalls) {
   constexpr uint32_t kWorld = 3;
-  const auto attempt = [](const MeetingEdit *edit, uint64_t number) -> Judged {
-    MeetingPlaces places;
+  const auto attempt = [](const CommOpEdit *edit, uint64_t number) -> Judged {
+    CommPlaces places;
     for (uint64_t seed = 0; seed < kSeeds; ++seed) {
       reset("devices 3\ndrivers 1\nseed " + std::to_string(seed));
-      const Judged judged = runMeetings(kWorld, edit, number, places);
+      const Judged judged = runCommOps(kWorld, edit, number, places);
       if (judged.outcome != Outcome::survived)
         return judged;
       if (!edit)
@@ -363,7 +365,7 @@ TEST(MeetingMutants, OfCalls) {
   const Judged right = judge({[&] { return attempt(nullptr, 0); }})[0];
   ASSERT_EQ(right.outcome, Outcome::survived) << right.text;
   std::istringstream stream(right.text);
-  MeetingPlaces places;
+  CommPlaces places;
   for (std::vector<uint64_t> &its : places) {
     size_t count = 0;
     stream >> count;
@@ -372,7 +374,7 @@ TEST(MeetingMutants, OfCalls) {
       stream >> place;
   }
   std::vector<Mutant> mutants;
-  for (const MeetingEdit &edit : kMeetingEdits) {
+  for (const CommOpEdit &edit : kCommOpEdits) {
     const std::vector<uint64_t> &its = places[size_t(edit.call)];
     for (uint64_t chosen : choose(its.size(), std::max<uint64_t>(1, 3 * each)))
       mutants.push_back(

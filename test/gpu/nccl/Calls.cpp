@@ -8,8 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "Objects.h"
 
-using namespace standin;
-using namespace standin::nccl;
+using namespace emulated;
+using namespace emulated::nccl;
 
 /// Fails the group that the call is in, too.
 static ncclResult_t refuse(ncclResult_t result) {

@@ -16,11 +16,11 @@
 #include <set>
 #include <utility>
 
-using namespace standin;
-using namespace standin::nccl;
+using namespace emulated;
+using namespace emulated::nccl;
 
 /// How a test tells it from the library.
-extern "C" const int ppStandInNccl = 1;
+extern "C" const int ppEmulatorNccl = 1;
 
 //===----------------------------------------------------------------------===//
 // Those that are there
@@ -185,8 +185,9 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int ranks,
     return ncclInvalidArgument;
   // Ids of both kinds tell who made them: this process, or one among several.
   if (isAmongProcesses() ? !isDrawn(number) : number > ids) {
-    lastError = "this id is of another process; the settings of stand-ins "
-                "(PP_STANDIN) expect a line 'processes FOLDER' in each process";
+    lastError =
+        "this id is of another process; the settings of emulated libraries "
+        "(PP_EMULATED) expect a line 'processes FOLDER' in each process";
     return ncclInvalidArgument;
   }
   const std::string place = placeOf(number);
@@ -312,7 +313,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t handle) {
 
 /// NCCL counts the graphs that hold calls of it, and waits for them.
 static void checkRecorded(const char *call, const Comm &comm) {
-  if (host()->isRecorded(&comm))
+  if (host()->isCaptured(&comm))
     fault(std::string(call) + " of " + comm.name() +
           " waits for ever: a graph holds calls of it");
 }

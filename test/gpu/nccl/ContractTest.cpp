@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of calls and of what they return, for any libnccl: the stand-in
-// everywhere, the real library where there is one, which judges the table and
-// with it the stand-in. Rows that need a GPU, of which one will do, are left
-// out where none is.
+// A table of calls and of what they return, for any libnccl: the emulated
+// library everywhere, the real library where there is one, which judges the
+// table and with it the emulated library. Rows that need a GPU, of which one
+// will do, are left out where none is.
 //
 //===----------------------------------------------------------------------===//
 #include "Contract.h"
@@ -128,5 +128,5 @@ const Row<Sequence> rows[] = {
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  return runRows(nccl, openNccl(findVersion()), "ppStandInNccl", rows);
+  return runRows(nccl, openNccl(findVersion()), "ppEmulatorNccl", rows);
 }

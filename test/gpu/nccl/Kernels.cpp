@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <cstring>
 
-using namespace standin;
-using namespace standin::nccl;
+using namespace emulated;
+using namespace emulated::nccl;
 
 std::string nccl::describe(const Task &task) {
   std::string text = std::string(task.call) + " of " +
@@ -29,7 +29,7 @@ std::string nccl::describe(const Task &task) {
   return text;
 }
 
-bool Meeting::move(const std::vector<Access *> &memory) const {
+bool CommOp::move(const std::vector<Access *> &memory) const {
   const Task &first = tasks[0];
   const uint64_t bytes = first.count * sizeOf(first.type);
   const auto write = [&](size_t member, uint64_t address,
@@ -100,8 +100,8 @@ static bool agree(const Task &a, const Task &b) {
          (!reduces || a.reduction == b.reduction) && a.peer == b.peer;
 }
 
-void Meeting::add(size_t member, const Task &task,
-                  const std::function<std::string(size_t)> &nameOf) {
+void CommOp::add(size_t member, const Task &task,
+                 const std::function<std::string(size_t)> &nameOf) {
   for (size_t other = 0; other < tasks.size(); ++other)
     if (other != member && come[other] && !isWrong &&
         !agree(task, tasks[other])) {
@@ -131,13 +131,13 @@ Encounter nccl::encounter(Comm &comm, const Task &task) {
 static Attendance::Part join(Comm &comm, const Task &task, uint64_t errors) {
   Clique &clique = *comm.clique;
   const auto [key, ranks, member] = encounter(comm, task);
-  std::shared_ptr<Meeting> &place = clique.open[key];
+  std::shared_ptr<CommOp> &place = clique.open[key];
   const auto nameOf = [&clique](int rank) {
     return "rank " + std::to_string(rank) + " of communicator " +
            std::to_string(clique.number);
   };
   if (!place) {
-    place = std::make_shared<Meeting>();
+    place = std::make_shared<CommOp>();
     place->what = describe(task);
     place->errors = errors;
     for (const int rank : ranks)
@@ -149,13 +149,13 @@ static Attendance::Part join(Comm &comm, const Task &task, uint64_t errors) {
       return !its->isWrong && its->move(memory);
     };
   }
-  const std::shared_ptr<Meeting> meeting = place;
-  meeting->add(member, task,
-               [&](size_t other) { return meeting->members[other].name; });
-  if (std::all_of(meeting->come.begin(), meeting->come.end(),
+  const std::shared_ptr<CommOp> commOp = place;
+  commOp->add(member, task,
+              [&](size_t other) { return commOp->members[other].name; });
+  if (std::all_of(commOp->come.begin(), commOp->come.end(),
                   [](bool has) { return has; }))
     clique.open.erase(key);
-  return {meeting, member};
+  return {commOp, member};
 }
 
 void nccl::launch(Comm &comm, Group::Launch launch) {

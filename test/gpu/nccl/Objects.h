@@ -1,12 +1,13 @@
-//===- Objects.h - communicators of the stand-in of NCCL --------*- C++ -*-===//
+//===- Objects.h - communicators of the emulated library of NCCL --------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // A clique is what several ranks share; a communicator is one rank's part of
-// it. They are guarded by the lock of libcuda's stand-in, which every call
-// takes, and gone with its machine. All are of one process, but for what others
-// leave in a folder (Processes.h). Only communicators that do not block are
-// modelled, for no others can be aborted at any time.
+// it. They are guarded by the lock of libcuda's emulated library, which every
+// call takes, and gone with its machine. All are of one process, but for what
+// others leave in a folder (Processes.h). Only communicators that do not block
+// are modelled, for no others can be aborted at any time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_NCCL_OBJECTS_H
@@ -20,7 +21,7 @@
 #include <map>
 #include <tuple>
 
-namespace standin::nccl {
+namespace emulated::nccl {
 
 /// What one rank asks for in one call.
 struct Task {
@@ -39,7 +40,7 @@ struct Task {
 };
 
 struct Comm;
-struct Meeting;
+struct CommOp;
 
 struct Clique {
   uint32_t number = 0; ///< for messages
@@ -51,7 +52,7 @@ struct Clique {
   /// What not all have come to yet. Of messages by sender, receiver and which
   /// one it is; of collectives by which one it is.
   using Key = std::tuple<bool, int, int, uint64_t>;
-  std::map<Key, std::shared_ptr<Meeting>> open;
+  std::map<Key, std::shared_ptr<CommOp>> open;
 
   /// What members asked for in their k-th split.
   struct Request {
@@ -89,7 +90,7 @@ struct Comm {
 };
 
 /// What tasks of several ranks do together.
-struct Meeting final : Rendezvous {
+struct CommOp final : Rendezvous {
   std::vector<Task> tasks; ///< by member
   std::vector<bool> come;
   bool isWrong = false;
@@ -157,7 +158,7 @@ void reduce(ncclDataType_t type, ncclRedOp_t reduction,
             const std::vector<const std::byte *> &from, std::byte *to,
             uint64_t count, uint64_t errors);
 
-} // namespace standin::nccl
+} // namespace emulated::nccl
 
 /// Begins a call: counts it, and returns refused(result) where the settings
 /// say.

@@ -11,8 +11,8 @@
 #include <random>
 #include <unistd.h>
 
-using namespace standin;
-using namespace standin::nccl;
+using namespace emulated;
+using namespace emulated::nccl;
 
 //===----------------------------------------------------------------------===//
 // Files
@@ -198,7 +198,7 @@ static LeftBehind take(const std::string &name, const char *call, Task &task) {
 }
 
 /// With those elsewhere, once all have left their parts.
-static bool meet(Meeting &meeting, const std::vector<std::string> &names,
+static bool meet(CommOp &commOp, const std::vector<std::string> &names,
                  size_t mine, Access &memory) {
   std::vector<std::unique_ptr<LeftBehind>> others(names.size());
   std::vector<Access *> all(names.size(), &memory);
@@ -207,12 +207,12 @@ static bool meet(Meeting &meeting, const std::vector<std::string> &names,
       continue;
     Task task;
     others[member] = std::make_unique<LeftBehind>(
-        take(names[member], meeting.tasks[mine].call, task));
+        take(names[member], commOp.tasks[mine].call, task));
     all[member] = others[member].get();
-    meeting.add(member, task,
-                [&](size_t other) { return "'" + names[other] + "'"; });
+    commOp.add(member, task,
+               [&](size_t other) { return "'" + names[other] + "'"; });
   }
-  return !meeting.isWrong && meeting.move(all);
+  return !commOp.isWrong && commOp.move(all);
 }
 
 Attendance nccl::attendElsewhere(Comm &comm, const std::vector<Task> &tasks,
@@ -230,25 +230,25 @@ Attendance nccl::attendElsewhere(Comm &comm, const std::vector<Task> &tasks,
     std::vector<std::string> names;
     for (const int rank : ranks)
       names.push_back(rankIn(name, rank));
-    auto meeting = std::make_shared<Meeting>();
-    meeting->what = describe(task);
-    meeting->errors = errors;
-    meeting->tasks.resize(names.size());
-    meeting->come.resize(names.size());
-    meeting->add(mine, task, {});
-    meeting->members.push_back({comm.name(), comm.device, &comm, nullptr});
-    meeting->isThere = [names] {
+    auto commOp = std::make_shared<CommOp>();
+    commOp->what = describe(task);
+    commOp->errors = errors;
+    commOp->tasks.resize(names.size());
+    commOp->come.resize(names.size());
+    commOp->add(mine, task, {});
+    commOp->members.push_back({comm.name(), comm.device, &comm, nullptr});
+    commOp->isThere = [names] {
       return std::all_of(names.begin(), names.end(), isThere);
     };
-    meeting->run = [its = meeting.get(), names,
-                    mine = mine](const std::vector<Access *> &memory) {
+    commOp->run = [its = commOp.get(), names,
+                   mine = mine](const std::vector<Access *> &memory) {
       return meet(*its, names, mine, *memory[0]);
     };
     leaves.push_back(
         [task, name = names[mine], members = names.size()](Access &memory) {
           ::leave(name, task, members, memory);
         });
-    result.parts.push_back({meeting, 0});
+    result.parts.push_back({commOp, 0});
   }
   result.leave = [leaves](Access &memory) {
     for (const auto &each : leaves)

@@ -15,7 +15,7 @@
 
 #include "Objects.h"
 
-namespace standin::nccl {
+namespace emulated::nccl {
 
 /// Whether there is the setting.
 bool isAmongProcesses();
@@ -43,6 +43,6 @@ void readRequests(Clique &clique, Clique::Split &split);
 Attendance attendElsewhere(Comm &comm, const std::vector<Task> &tasks,
                            uint64_t errors);
 
-} // namespace standin::nccl
+} // namespace emulated::nccl
 
 #endif // PP_TEST_GPU_NCCL_PROCESSES_H

@@ -1,18 +1,20 @@
-//===- Ranks.h - ranks that meet by a stand-in of NCCL ----------*- C++ -*-===//
+//===- Ranks.h - ranks that meet by an emulated library of NCCL ----------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A fixture: NCCL's stand-in, found by name as NCCL is, over that of libcuda
-// with a device for each rank. One thread gives the streams of all ranks their
-// work, unless threads are what is tested, so that a seed is one order.
+// A fixture: NCCL's emulated library, found by name as NCCL is, over that of
+// libcuda with a device for each rank. One thread gives the streams of all
+// ranks their work, unless threads are what is tested, so that a seed is one
+// order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_NCCL_RANKS_H
 #define PP_TEST_GPU_NCCL_RANKS_H
 
-#include "Played.h"
+#include "Emulated.h"
 
-namespace standin::nccl {
+namespace emulated::nccl {
 
 constexpr int kSeeds = 16;
 
@@ -28,11 +30,11 @@ struct Rank {
   ncclComm_t comm = nullptr;
 };
 
-class NcclStandIn : public Played {
+class NcclEmulator : public Emulated {
 protected:
   void SetUp() override {
-    Played::SetUp();
-    take(nccl, pprt::cuda::openNccl(driver.version), "ppStandInNccl");
+    Emulated::SetUp();
+    take(nccl, pprt::cuda::openNccl(driver.version), "ppEmulatorNccl");
   }
 
   /// A new process, in which faults are only noted.
@@ -152,6 +154,6 @@ protected:
   std::vector<Rank> ranks;
 };
 
-} // namespace standin::nccl
+} // namespace emulated::nccl
 
 #endif // PP_TEST_GPU_NCCL_RANKS_H

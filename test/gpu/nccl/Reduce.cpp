@@ -18,8 +18,8 @@
 #include <random>
 #include <type_traits>
 
-using namespace standin;
-using namespace standin::nccl;
+using namespace emulated;
+using namespace emulated::nccl;
 
 uint64_t nccl::sizeOf(ncclDataType_t type) {
   switch (type) {

@@ -48,10 +48,9 @@ bool Block::run(uint32_t newNumber) {
       return std::find(states.begin(), states.end(), state) != states.end();
     };
     areAllStopped = !areSome(State::Running);
-    const bool runs = !areAllStopped || areSome(State::Meeting);
+    const bool runs = !areAllStopped || areSome(State::CommOp);
     if (areAllStopped)
-      std::replace(states.begin(), states.end(), State::Meeting,
-                   State::Running);
+      std::replace(states.begin(), states.end(), State::CommOp, State::Running);
     if (runs ? !schedule() : !releaseBarrier())
       return false;
     if (std::all_of(states.begin(), states.end(),
@@ -103,7 +102,7 @@ bool Block::schedule() {
   active.clear();
   for (uint32_t lane = 0; lane < threads; ++lane) {
     isActive[lane] =
-        (states[lane] == State::Running || states[lane] == State::Meeting) &&
+        (states[lane] == State::Running || states[lane] == State::CommOp) &&
         places[lane] == chosen;
     if (isActive[lane]) {
       states[lane] = State::Running;
@@ -190,12 +189,12 @@ bool Block::awaitsOthers(const Instruction &i) {
           isActive[other])
         continue;
       areComing |= states[other] == State::Running;
-      areHere |= states[other] == State::Meeting && places[other] == at;
+      areHere |= states[other] == State::CommOp && places[other] == at;
     }
   }
   for (uint32_t lane : active) {
     if (areComing)
-      states[lane] = State::Meeting;
+      states[lane] = State::CommOp;
     if (areComing || areHere)
       places[lane] = at; // and go on together
   }

@@ -25,9 +25,9 @@ public:
   const std::string &error() const { return failure; }
 
 private:
-  /// Meeting: where threads of a warp come together, and some are on their way.
+  /// CommOp: where threads of a warp come together, and some are on their way.
   /// Waiting: at a barrier of the block.
-  enum class State : uint8_t { Running, Meeting, Waiting, Ended };
+  enum class State : uint8_t { Running, CommOp, Waiting, Ended };
   struct Values { ///< of an operand, by lane
     const uint64_t *bits;
     const uint8_t *unknown; ///< bit by byte

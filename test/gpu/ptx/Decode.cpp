@@ -100,7 +100,7 @@ public:
 
 private:
   bool rounding(const std::string &word);
-  bool meetings(const std::string &word);
+  bool commOps(const std::string &word);
   bool isIn(Op a, Op b = Op::Trap, Op c = Op::Trap, Op d = Op::Trap) {
     return i.op == a || i.op == b || i.op == c || i.op == d;
   }
@@ -124,7 +124,7 @@ bool Decoder::rounding(const std::string &word) {
   return true;
 }
 
-bool Decoder::meetings(const std::string &word) {
+bool Decoder::commOps(const std::string &word) {
   if (word == "sync")
     return true;
   if (i.op == Op::Vote)
@@ -137,8 +137,7 @@ bool Decoder::meetings(const std::string &word) {
 }
 
 bool Decoder::modifier(const std::string &word) {
-  if ((isIn(Op::Bar, Op::Shfl, Op::Vote) || i.op == Op::Redux) &&
-      meetings(word))
+  if ((isIn(Op::Bar, Op::Shfl, Op::Vote) || i.op == Op::Redux) && commOps(word))
     return true;
   if (auto type = kTypes.find(word); type != kTypes.end()) {
     (types++ == 0 ? i.type : i.from) = type->second;

@@ -56,7 +56,7 @@ public:
 
   /// The instructions that meet: a send and its receive, the members of a
   /// collective.
-  std::vector<std::vector<Place>> findMeetings() const;
+  std::vector<std::vector<Place>> findCommOps() const;
 
 private:
   Players(const ppx::ArtifactT &artifact, const Mesh &mesh)

@@ -1,4 +1,4 @@
-//===- RecordingsTest.cpp - calls of NCCL that graphs hold ----------------===//
+//===- GraphsTest.cpp - calls of NCCL that graphs hold ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -8,9 +8,9 @@
 //===----------------------------------------------------------------------===//
 #include "nccl/Ranks.h"
 
-using namespace standin::nccl;
+using namespace emulated::nccl;
 
-TEST_F(NcclStandIn, IsReplayedByGraphs) {
+TEST_F(NcclEmulator, IsReplayedByGraphs) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(2, seedOf(seed));
     join();
@@ -41,7 +41,7 @@ TEST_F(NcclStandIn, IsReplayedByGraphs) {
   }
 }
 
-TEST_F(NcclStandIn, TellsOfAbortsThatWaitForRecordings) {
+TEST_F(NcclEmulator, TellsOfAbortsThatWaitForRecordings) {
   begin(2, "");
   join();
   const Rank &its = ranks[0];
@@ -53,7 +53,7 @@ TEST_F(NcclStandIn, TellsOfAbortsThatWaitForRecordings) {
   expectFault("waits for ever: a graph holds calls of it");
 }
 
-TEST_F(NcclStandIn, TellsOfMemoryThatIsFreedBeforeACommunicatorEnds) {
+TEST_F(NcclEmulator, TellsOfMemoryThatIsFreedBeforeACommunicatorEnds) {
   for (const bool isEarly : {false, true}) {
     begin(1, "");
     join();
@@ -71,7 +71,7 @@ TEST_F(NcclStandIn, TellsOfMemoryThatIsFreedBeforeACommunicatorEnds) {
   }
 }
 
-TEST_F(NcclStandIn, TellsOfCallsThatNotAllRecord) {
+TEST_F(NcclEmulator, TellsOfCallsThatNotAllRecord) {
   begin(2, "");
   join();
   const CUgraphExec graph = recorded(ranks[0]);
@@ -83,7 +83,7 @@ TEST_F(NcclStandIn, TellsOfCallsThatNotAllRecord) {
               "recorded as number 1");
 }
 
-TEST_F(NcclStandIn, TellsOfRecordingsThatAreNotEachOthers) {
+TEST_F(NcclEmulator, TellsOfRecordingsThatAreNotEachOthers) {
   begin(2, "");
   join();
   CUgraphExec graphs[2][2];

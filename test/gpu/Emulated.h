@@ -1,9 +1,10 @@
-//===- Played.h - tests that take faults of stand-ins -----------*- C++ -*-===//
+//===- Emulated.h - tests that take faults of emulated libraries -----------*-
+// C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the stand-in of libcuda, found by name as a driver is, and one of a
-// library above it. Out: a fixture in which a fault is noted and does not end
+// In: the emulated library of libcuda, found by name as a driver is, and one of
+// a library above it. Out: a fixture in which a fault is noted and does not end
 // the process.
 //
 //===----------------------------------------------------------------------===//
@@ -11,28 +12,29 @@
 #define PP_TEST_GPU_PLAYED_H
 
 #include "backends/cuda/Library.h"
-#include "cuda/StandIn.h"
+#include "cuda/Emulator.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-namespace standin {
+namespace emulated {
 
-/// What the stand-in of libcuda offers to tests; null where it is not loaded.
+/// What the emulated library of libcuda offers to tests; null where it is not
+/// loaded.
 inline const Control *findControl() {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return library ? static_cast<const Control *>(dlsym(library, "ppStandIn"))
+  return library ? static_cast<const Control *>(dlsym(library, "ppEmulator"))
                  : nullptr;
 }
 
 /// Whether all that a stream was given has ended. The engine asks events.
 inline CUresult queryStream(CUstream stream) {
-  static const auto query = reinterpret_cast<decltype(&cuStreamQuery)>(dlsym(
-      dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "cuStreamQuery"));
+  static const auto query = reinterpret_cast<decltype(&cuStreamQuery)>(
+      dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "cuStreamQuery"));
   return query(stream);
 }
 
-class Played : public testing::Test {
+class Emulated : public testing::Test {
 protected:
   void SetUp() override {
     auto opened = pprt::cuda::openDriver();
@@ -41,7 +43,8 @@ protected:
     control = findControl();
     ASSERT_TRUE(control) << driver.file;
   }
-  /// A library above the driver, which is a stand-in if it has the symbol.
+  /// A library above the driver, which is an emulated library if it has the
+  /// symbol.
   template <typename Library>
   void take(Library &library, const pprt::Expected<Library> &opened,
             const char *symbol) {
@@ -79,6 +82,6 @@ protected:
   static inline std::vector<std::string> faults;
 };
 
-} // namespace standin
+} // namespace emulated
 
 #endif // PP_TEST_GPU_PLAYED_H

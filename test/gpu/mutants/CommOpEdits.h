@@ -1,8 +1,8 @@
-//===- MeetingEdits.h - single edits of calls of NCCL -----------*- C++ -*-===//
+//===- CommOpEdits.h - single edits of calls of NCCL ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: an edit, which of the calls that carry out meetings of several GPUs
+// In: an edit, which of the calls that carry out comm ops of several GPUs
 // (runtime/backends/cuda/Collectives.h) is left out or told something else.
 // Out: what is wrong after two rounds of the table that all transports are held
 // to, in one process.
@@ -17,7 +17,7 @@
 
 namespace pprt::mutants {
 
-enum class MeetingCall : uint8_t {
+enum class CommOpCall : uint8_t {
   wait,   ///< cuStreamWaitEvent
   record, ///< cuEventRecord
   copy,   ///< cuMemcpyDtoDAsync
@@ -26,9 +26,9 @@ enum class MeetingCall : uint8_t {
   message, ///< ncclSend, ncclRecv
   groupEnd,
 };
-constexpr size_t kMeetingCalls = size_t(MeetingCall::groupEnd) + 1;
+constexpr size_t kCommOpCalls = size_t(CommOpCall::groupEnd) + 1;
 
-enum class MeetingChange : uint8_t {
+enum class CommOpChange : uint8_t {
   drop,
   late, ///< behind the next such call
   twice,
@@ -42,21 +42,22 @@ enum class MeetingChange : uint8_t {
   pitch,
 };
 
-struct MeetingEdit {
+struct CommOpEdit {
   const char *name;
-  MeetingCall call;
-  MeetingChange change;
+  CommOpCall call;
+  CommOpChange change;
 };
-extern const std::vector<MeetingEdit> kMeetingEdits;
+extern const std::vector<CommOpEdit> kCommOpEdits;
 
-using MeetingCounts = std::array<uint64_t, kMeetingCalls>;
+using CommOpCounts = std::array<uint64_t, kCommOpCalls>;
 /// By call, which of its number can be edited: of waits and records those that
 /// are not implied.
-using MeetingPlaces = std::array<std::vector<uint64_t>, kMeetingCalls>;
+using CommPlaces = std::array<std::vector<uint64_t>, kCommOpCalls>;
 
-/// Over the stand-ins as they were set up; without an edit, what is right.
-Judged runMeetings(uint32_t worldSize, const MeetingEdit *edit, uint64_t number,
-                   MeetingPlaces &places);
+/// Over the emulated libraries as they were set up; without an edit, what is
+/// right.
+Judged runCommOps(uint32_t worldSize, const CommOpEdit *edit, uint64_t number,
+                  CommPlaces &places);
 
 } // namespace pprt::mutants
 

@@ -1,13 +1,14 @@
-//===- StandInTest.cpp - what the stand-in of cublasLt reports ------------===//
+//===- EmulatorTest.cpp - what the emulated library of cublasLt reports
+//------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Found by name, as the library is, over the stand-in of libcuda. What
+// Found by name, as the library is, over the emulated library of libcuda. What
 // cublasLt.h forbids is refused as it says there; what it leaves open, as the
 // bytes of a workspace, comes out in the worst way.
 //
 //===----------------------------------------------------------------------===//
-#include "Played.h"
+#include "Emulated.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,11 +32,11 @@ struct Product {
   uint64_t bias = 0; ///< 0 is none
 };
 
-class CublasLt : public standin::Played {
+class CublasLt : public emulated::Emulated {
 protected:
   void SetUp() override {
-    Played::SetUp();
-    take(blas, openBlas(driver.version), "ppStandInBlas");
+    Emulated::SetUp();
+    take(blas, openBlas(driver.version), "ppEmulatorBlas");
     begin("");
   }
 

@@ -1,8 +1,8 @@
-//===- MeetingPlan.h - a meeting as NCCL takes it ---------------*- C++ -*-===//
+//===- CommPlan.h - a comm op as NCCL takes it ------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the moves of a meeting (pprt/Meetings.h). Out: what one member does for
+// In: the moves of a comm op (pprt/CommOps.h). Out: what one member does for
 // it: copies that bring strided parts together, calls of NCCL, which takes only
 // what lies in one piece, and copies that lay parts out again. All members find
 // the same calls in the same groups. Nothing here needs CUDA.
@@ -17,7 +17,7 @@
 #ifndef PPRT_BACKENDS_CUDA_MEETINGPLAN_H
 #define PPRT_BACKENDS_CUDA_MEETINGPLAN_H
 
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 #include "pprt/Status.h"
 #include "pprt/TransportModel.h"
 
@@ -51,7 +51,7 @@ struct NcclCall {
   uint32_t peer = 0; ///< the member that a message goes to or comes from
 };
 
-struct MeetingPlan {
+struct CommPlan {
   std::vector<Packing> before, after;
   std::vector<std::vector<NcclCall>> groups;
   uint64_t stagingBytes = 0;
@@ -64,8 +64,8 @@ struct MeetingPlan {
 constexpr size_t kGroupCalls = 64;
 
 /// What `member` of `members` does. Fails (device) on what NCCL cannot do.
-Expected<MeetingPlan> planMeeting(const std::vector<Move> &moves,
-                                  uint32_t members, uint32_t member);
+Expected<CommPlan> planCommOp(const std::vector<Move> &moves, uint32_t members,
+                              uint32_t member);
 
 /// What a member keeps in staging.
 TransportModel ncclModel();

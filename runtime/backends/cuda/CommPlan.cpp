@@ -1,9 +1,9 @@
-//===- MeetingPlan.cpp - a meeting as NCCL takes it -----------------------===//
+//===- CommPlan.cpp - a comm op as NCCL takes it --------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "MeetingPlan.h"
+#include "CommPlan.h"
 #include "pprt/Alignment.h"
 #include "pprt/Program.h"
 
@@ -36,7 +36,7 @@ public:
 
   Status plan();
 
-  MeetingPlan result;
+  CommPlan result;
 
 private:
   static Side sourceOf(const Move &move) {
@@ -323,12 +323,12 @@ Status Planner::plan() {
       addGather(i);
       i += members;
     } else {
-      return Status(
-          ExitCode::device,
-          "expects a meeting that NCCL has calls for, got a move of " +
-              std::to_string(move.sources.size()) + " to " +
-              std::to_string(move.targets.size()) + " of " +
-              std::to_string(members) + " members");
+      return Status(ExitCode::device,
+                    "expects a communication operation that NCCL has calls "
+                    "for, got a move of " +
+                        std::to_string(move.sources.size()) + " to " +
+                        std::to_string(move.targets.size()) + " of " +
+                        std::to_string(members) + " members");
     }
   }
   assert(!result.isCollective || messages.empty());
@@ -342,14 +342,14 @@ Status Planner::plan() {
   for (const auto *list : {&result.before, &result.after})
     for (const Packing &its : *list)
       if (!isRegular(its, its.fromStride) || !isRegular(its, its.toStride))
-        return Status(ExitCode::device,
-                      "expects parts of a meeting in whole rows, got strides "
-                      "that are no multiples of each other");
+        return Status(ExitCode::device, "expects parts of a communication "
+                                        "operation in whole rows, got strides "
+                                        "that are no multiples of each other");
   return {};
 }
 
-Expected<MeetingPlan> cuda::planMeeting(const std::vector<Move> &moves,
-                                        uint32_t members, uint32_t member) {
+Expected<CommPlan> cuda::planCommOp(const std::vector<Move> &moves,
+                                    uint32_t members, uint32_t member) {
   Planner planner(moves, members, member);
   if (Status status = planner.plan(); !status.ok())
     return status;
@@ -361,7 +361,7 @@ TransportModel cuda::ncclModel() {
   model.stagingBytes = [](const std::vector<Move> &moves,
                           const std::vector<uint32_t> &ranks,
                           uint32_t member) -> uint64_t {
-    const auto plan = planMeeting(moves, uint32_t(ranks.size()), member);
+    const auto plan = planCommOp(moves, uint32_t(ranks.size()), member);
     return plan ? plan->stagingBytes : 0; // prepare() says why
   };
   return model;

@@ -1,4 +1,5 @@
-//===- Sameness.cpp - what has to be the same in all processes ------------===//
+//===- ConsistencyCheck.cpp - what has to be the same in all processes
+//------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,12 +1,13 @@
-//===- StandIn.h - what a test says to the stand-in of libcuda --*- C++ -*-===//
+//===- Emulator.h - what a test says to the emulated library of libcuda --*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // libcuda.so.1 of test/gpu does what the driver does, on the processor, and is
-// found by its name as the driver is. Who finds the symbol `ppStandIn` in it
-// talks to a stand-in. Settings are lines of text, which a test hands over, or
-// which the file named by the environment variable PP_STANDIN has. Each has a
-// line of its own; the last one of a name holds:
+// found by its name as the driver is. Who finds the symbol `ppEmulator` in it
+// talks to an emulated library. Settings are lines of text, which a test hands
+// over, or which the file named by the environment variable PP_EMULATED has.
+// Each has a line of its own; the last one of a name holds:
 //
 //   seed N             which of the orders that CUDA leaves open; 0: all as
 //                      late as can be, 1: all as early, others: drawn
@@ -49,11 +50,11 @@
 
 #include <cstdint>
 
-namespace standin {
+namespace emulated {
 
-/// The symbol `ppStandIn`.
+/// The symbol `ppEmulator`.
 struct Control {
-  /// As in a new process, with these settings, or if null those of PP_STANDIN.
+  /// As in a new process, with these settings, or if null those of PP_EMULATED.
   /// Handles and memory are gone.
   void (*reset)(const char *settings);
   /// Who takes faults; null: they end the process.
@@ -64,6 +65,6 @@ struct Control {
   uint64_t (*count)(const char *call);
 };
 
-} // namespace standin
+} // namespace emulated
 
 #endif // PP_TEST_GPU_CUDA_STANDIN_H

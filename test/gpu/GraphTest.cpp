@@ -1,4 +1,4 @@
-//===- RecordingTest.cpp - which steps are recorded
+//===- GraphTest.cpp - which steps are recorded
 //------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Runtime/ProgramBuilder.h"
-#include "Played.h"
+#include "Emulated.h"
 #include "pprt/Session.h"
 
 using namespace pprt;
@@ -60,7 +60,7 @@ std::shared_ptr<const ppx::ArtifactT> makeArtifact(bool isGated) {
   return std::make_shared<const ppx::ArtifactT>(std::move(artifact));
 }
 
-class Recorded : public standin::Played {
+class Recorded : public emulated::Emulated {
 protected:
   /// Runs two steps, and says how often a recording was played.
   uint64_t play(bool isGated) {

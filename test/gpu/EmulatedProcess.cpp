@@ -1,10 +1,11 @@
-//===- PlayedProcess.cpp - ranks on played GPUs, with meetings ------------===//
+//===- EmulatedProcess.cpp - ranks on played GPUs, with comm ops
+//------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "PlayedProcess.h"
-#include "Played.h"
+#include "EmulatedProcess.h"
+#include "Emulated.h"
 #include "ThreadWorld.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ Status Process::prepare(size_t index, uint32_t member, Rank &rank) {
   const Case &test = cases[index];
   Membership &its = memberships[{index, member}];
   its.member = member;
-  Participation part;
+  Participant part;
   part.place = index;
   part.section = Section::body;
   part.member = member;
@@ -91,7 +92,7 @@ Status Process::open() {
     for (uint32_t member = 0; member < cases[index].memberCount(); ++member)
       if (const auto rank = ranks.find(cases[index].ranks[member]);
           rank != ranks.end()) {
-        (void)rank->second.gpu->enter();
+        (void)rank->second.gpu->makeCurrent();
         if (Status status = prepare(index, member, rank->second); !status.ok())
           return status;
       }
@@ -134,7 +135,7 @@ Status Process::start(uint32_t rank, uint32_t round,
       const Membership &part = memberships.at({index, member});
       // Neighbours are in different streams.
       CUstream stream = its.streams[index % streamCount];
-      Status status = its.gpu->enter();
+      Status status = its.gpu->makeCurrent();
       if (status.ok())
         status = fill(round, cases[index], part, *its.gpu, stream);
       if (status.ok())
@@ -158,10 +159,10 @@ Status Process::finish() {
   for (const auto &[rank, its] : ranks)
     for (CUstream stream : its.streams)
       while (true) {
-        Status status = its.gpu->enter();
+        Status status = its.gpu->makeCurrent();
         if (!status.ok())
           return status;
-        const CUresult result = standin::queryStream(stream);
+        const CUresult result = emulated::queryStream(stream);
         if (result == CUDA_SUCCESS)
           break;
         if (result != CUDA_ERROR_NOT_READY)
@@ -177,10 +178,10 @@ Status Process::finish() {
 
 bool Process::hasEnded(uint32_t rank) const {
   const Rank &its = ranks.at(rank);
-  (void)its.gpu->enter();
+  (void)its.gpu->makeCurrent();
   return std::all_of(std::begin(its.streams), std::end(its.streams),
                      [](CUstream stream) {
-                       return standin::queryStream(stream) == CUDA_SUCCESS;
+                       return emulated::queryStream(stream) == CUDA_SUCCESS;
                      });
 }
 
@@ -233,13 +234,13 @@ void Process::abort(const Status &status) {
 
 void Process::close() {
   for (auto &[rank, its] : ranks) {
-    (void)its.gpu->enter();
+    (void)its.gpu->makeCurrent();
     for (CUstream stream : its.streams)
       its.gpu->driver.cuStreamSynchronize(stream);
   }
   collectives.reset();
   for (auto &[rank, its] : ranks) {
-    (void)its.gpu->enter();
+    (void)its.gpu->makeCurrent();
     for (CUstream stream : its.streams)
       its.gpu->driver.cuStreamDestroy(stream);
     for (CUdeviceptr memory : its.memory)

@@ -1,4 +1,4 @@
-//===- MeetingEdits.cpp - single edits of calls of NCCL -------------------===//
+//===- CommOpEdits.cpp - single edits of calls of NCCL --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -6,8 +6,8 @@
 // the edit and hand on; they are plain functions, so what they know is static.
 //
 //===----------------------------------------------------------------------===//
-#include "MeetingEdits.h"
-#include "PlayedProcess.h"
+#include "CommOpEdits.h"
+#include "EmulatedProcess.h"
 #include "pprt/World.h"
 
 #include <functional>
@@ -18,51 +18,47 @@ using namespace pprt;
 using namespace pprt::mutants;
 using conformance::Case;
 
-const std::vector<MeetingEdit> mutants::kMeetingEdits = {
-    {"wait left out", MeetingCall::wait, MeetingChange::drop},
-    {"event not recorded", MeetingCall::record, MeetingChange::drop},
-    {"event in another stream", MeetingCall::record, MeetingChange::elsewhere},
-    {"copy left out", MeetingCall::copy, MeetingChange::drop},
-    {"copy in another stream", MeetingCall::copy, MeetingChange::elsewhere},
-    {"copy of less", MeetingCall::copy, MeetingChange::fewer},
-    {"copy from 16 bytes further", MeetingCall::copy, MeetingChange::from},
-    {"copy to 16 bytes further", MeetingCall::copy, MeetingChange::to},
-    {"box left out", MeetingCall::box, MeetingChange::drop},
-    {"box in another stream", MeetingCall::box, MeetingChange::elsewhere},
-    {"box of a row less", MeetingCall::box, MeetingChange::fewer},
-    {"box of another pitch", MeetingCall::box, MeetingChange::pitch},
-    {"box from 16 bytes further", MeetingCall::box, MeetingChange::from},
-    {"collective left out", MeetingCall::collective, MeetingChange::drop},
-    {"collective twice", MeetingCall::collective, MeetingChange::twice},
-    {"collective behind the next", MeetingCall::collective,
-     MeetingChange::late},
-    {"collective in another stream", MeetingCall::collective,
-     MeetingChange::elsewhere},
-    {"collective of less", MeetingCall::collective, MeetingChange::fewer},
-    {"collective of another type", MeetingCall::collective,
-     MeetingChange::type},
-    {"collective by another operation", MeetingCall::collective,
-     MeetingChange::operation},
-    {"collective from 16 bytes further", MeetingCall::collective,
-     MeetingChange::from},
-    {"collective to 16 bytes further", MeetingCall::collective,
-     MeetingChange::to},
-    {"message left out", MeetingCall::message, MeetingChange::drop},
-    {"message in another stream", MeetingCall::message,
-     MeetingChange::elsewhere},
-    {"message of less", MeetingCall::message, MeetingChange::fewer},
-    {"message to another rank", MeetingCall::message, MeetingChange::peer},
-    {"message from 16 bytes further", MeetingCall::message,
-     MeetingChange::from},
-    {"message to 16 bytes further", MeetingCall::message, MeetingChange::to},
-    {"group not ended", MeetingCall::groupEnd, MeetingChange::drop},
+const std::vector<CommOpEdit> mutants::kCommOpEdits = {
+    {"wait left out", CommOpCall::wait, CommOpChange::drop},
+    {"event not recorded", CommOpCall::record, CommOpChange::drop},
+    {"event in another stream", CommOpCall::record, CommOpChange::elsewhere},
+    {"copy left out", CommOpCall::copy, CommOpChange::drop},
+    {"copy in another stream", CommOpCall::copy, CommOpChange::elsewhere},
+    {"copy of less", CommOpCall::copy, CommOpChange::fewer},
+    {"copy from 16 bytes further", CommOpCall::copy, CommOpChange::from},
+    {"copy to 16 bytes further", CommOpCall::copy, CommOpChange::to},
+    {"box left out", CommOpCall::box, CommOpChange::drop},
+    {"box in another stream", CommOpCall::box, CommOpChange::elsewhere},
+    {"box of a row less", CommOpCall::box, CommOpChange::fewer},
+    {"box of another pitch", CommOpCall::box, CommOpChange::pitch},
+    {"box from 16 bytes further", CommOpCall::box, CommOpChange::from},
+    {"collective left out", CommOpCall::collective, CommOpChange::drop},
+    {"collective twice", CommOpCall::collective, CommOpChange::twice},
+    {"collective behind the next", CommOpCall::collective, CommOpChange::late},
+    {"collective in another stream", CommOpCall::collective,
+     CommOpChange::elsewhere},
+    {"collective of less", CommOpCall::collective, CommOpChange::fewer},
+    {"collective of another type", CommOpCall::collective, CommOpChange::type},
+    {"collective by another operation", CommOpCall::collective,
+     CommOpChange::operation},
+    {"collective from 16 bytes further", CommOpCall::collective,
+     CommOpChange::from},
+    {"collective to 16 bytes further", CommOpCall::collective,
+     CommOpChange::to},
+    {"message left out", CommOpCall::message, CommOpChange::drop},
+    {"message in another stream", CommOpCall::message, CommOpChange::elsewhere},
+    {"message of less", CommOpCall::message, CommOpChange::fewer},
+    {"message to another rank", CommOpCall::message, CommOpChange::peer},
+    {"message from 16 bytes further", CommOpCall::message, CommOpChange::from},
+    {"message to 16 bytes further", CommOpCall::message, CommOpChange::to},
+    {"group not ended", CommOpCall::groupEnd, CommOpChange::drop},
 };
 
 namespace {
 
 /// A call with all that one of its kind is told.
 struct Told {
-  MeetingCall call;
+  CommOpCall call;
   cudaStream_t stream = nullptr;
   const void *from = nullptr;
   void *to = nullptr;
@@ -87,10 +83,10 @@ struct Waiting {
 };
 
 struct Telling {
-  const MeetingEdit *edit = nullptr;
+  const CommOpEdit *edit = nullptr;
   uint64_t number = 0;
-  MeetingCounts counts = {};
-  MeetingPlaces places;
+  CommOpCounts counts = {};
+  CommPlaces places;
   std::map<CUevent, Recorded> recorded;
   std::map<cudaStream_t, Waiting> waiting;
   std::map<cudaStream_t, ncclComm_t> comms; ///< last
@@ -114,44 +110,44 @@ cudaStream_t otherOf(cudaStream_t stream) {
 int change(Told told) {
   telling.isMade = true;
   switch (telling.edit->change) {
-  case MeetingChange::drop:
+  case CommOpChange::drop:
     return 0;
-  case MeetingChange::late:
+  case CommOpChange::late:
     telling.isMade = false; // until there is a next one
     telling.held = std::move(told);
     return 0;
-  case MeetingChange::twice:
+  case CommOpChange::twice:
     if (const int result = told.make(told))
       return result;
     break;
-  case MeetingChange::elsewhere:
+  case CommOpChange::elsewhere:
     told.stream = otherOf(told.stream);
     break;
-  case MeetingChange::fewer:
+  case CommOpChange::fewer:
     telling.isMade = told.count > 0;
     told.count -= telling.isMade;
     break;
-  case MeetingChange::type:
+  case CommOpChange::type:
     told.type = told.type == ncclFloat32 ? ncclInt32 : ncclFloat32;
     break;
-  case MeetingChange::operation:
+  case CommOpChange::operation:
     telling.isMade = told.operation >= 0;
     told.operation = told.operation == ncclSum ? ncclMax : ncclSum;
     break;
-  case MeetingChange::peer:
+  case CommOpChange::peer:
     told.peer = (told.peer + 1) % int(telling.worldSize);
     break;
-  case MeetingChange::from:
+  case CommOpChange::from:
     telling.isMade = told.from;
     if (told.from)
       told.from = static_cast<const char *>(told.from) + 16;
     break;
-  case MeetingChange::to:
+  case CommOpChange::to:
     telling.isMade = told.to;
     if (told.to)
       told.to = static_cast<char *>(told.to) + 16;
     break;
-  case MeetingChange::pitch:
+  case CommOpChange::pitch:
     told.pitch += 16;
     break;
   }
@@ -186,8 +182,8 @@ void note(cudaStream_t stream, ncclComm_t comm) {
   telling.waiting.erase(found);
   if (recorded.stream == stream || recorded.comm != comm)
     return;
-  telling.places[size_t(MeetingCall::wait)].push_back(number);
-  telling.places[size_t(MeetingCall::record)].push_back(recorded.number);
+  telling.places[size_t(CommOpCall::wait)].push_back(number);
+  telling.places[size_t(CommOpCall::record)].push_back(recorded.number);
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,9 +191,9 @@ void note(cudaStream_t stream, ncclComm_t comm) {
 //===----------------------------------------------------------------------===//
 
 CUresult wait(CUstream stream, CUevent event, unsigned flags) {
-  telling.waiting[stream] = {telling.counts[size_t(MeetingCall::wait)],
+  telling.waiting[stream] = {telling.counts[size_t(CommOpCall::wait)],
                              telling.recorded[event]};
-  return CUresult(tell({MeetingCall::wait, stream, nullptr, nullptr, 0, 0, 0, 0,
+  return CUresult(tell({CommOpCall::wait, stream, nullptr, nullptr, 0, 0, 0, 0,
                         0, [=](const Told &) {
                           return telling.driver.cuStreamWaitEvent(stream, event,
                                                                   flags);
@@ -205,9 +201,9 @@ CUresult wait(CUstream stream, CUevent event, unsigned flags) {
 }
 
 CUresult record(CUevent event, CUstream stream) {
-  telling.recorded[event] = {telling.counts[size_t(MeetingCall::record)],
-                             stream, telling.comms[stream]};
-  return CUresult(tell({MeetingCall::record, stream, nullptr, nullptr, 0, 0, 0,
+  telling.recorded[event] = {telling.counts[size_t(CommOpCall::record)], stream,
+                             telling.comms[stream]};
+  return CUresult(tell({CommOpCall::record, stream, nullptr, nullptr, 0, 0, 0,
                         0, 0, [=](const Told &told) {
                           return telling.driver.cuEventRecord(event,
                                                               told.stream);
@@ -216,7 +212,7 @@ CUresult record(CUevent event, CUstream stream) {
 
 CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   return CUresult(tell(
-      {MeetingCall::copy, stream, reinterpret_cast<const void *>(from),
+      {CommOpCall::copy, stream, reinterpret_cast<const void *>(from),
        reinterpret_cast<void *>(to), bytes, 0, 0, 0, 0, [](const Told &told) {
          return telling.driver.cuMemcpyDtoDAsync(
              cuda::pointer(static_cast<std::byte *>(told.to)),
@@ -227,7 +223,7 @@ CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
 
 CUresult box(const CUDA_MEMCPY3D *given, CUstream stream) {
   return CUresult(tell(
-      {MeetingCall::box, stream,
+      {CommOpCall::box, stream,
        reinterpret_cast<const void *>(given->srcDevice), nullptr, given->Height,
        0, 0, 0, given->srcPitch, [box = *given](const Told &told) mutable {
          box.srcDevice =
@@ -244,7 +240,7 @@ ncclResult_t collective(const void *from, void *to, size_t count,
                         ncclDataType_t type, int operation, ncclComm_t comm,
                         cudaStream_t stream, Call call) {
   note(stream, comm);
-  return ncclResult_t(tell({MeetingCall::collective, stream, from, to, count,
+  return ncclResult_t(tell({CommOpCall::collective, stream, from, to, count,
                             type, operation, 0, 0, call}));
 }
 
@@ -284,7 +280,7 @@ ncclResult_t allGather(const void *from, void *to, size_t count,
 ncclResult_t send(const void *from, size_t count, ncclDataType_t type, int peer,
                   ncclComm_t comm, cudaStream_t stream) {
   note(stream, comm);
-  return ncclResult_t(tell({MeetingCall::message, stream, from, nullptr, count,
+  return ncclResult_t(tell({CommOpCall::message, stream, from, nullptr, count,
                             type, 0, peer, 0, [=](const Told &told) {
                               return telling.nccl.ncclSend(
                                   told.from, told.count, type, told.peer, comm,
@@ -295,7 +291,7 @@ ncclResult_t send(const void *from, size_t count, ncclDataType_t type, int peer,
 ncclResult_t receive(void *to, size_t count, ncclDataType_t type, int peer,
                      ncclComm_t comm, cudaStream_t stream) {
   note(stream, comm);
-  return ncclResult_t(tell({MeetingCall::message, stream, nullptr, to, count,
+  return ncclResult_t(tell({CommOpCall::message, stream, nullptr, to, count,
                             type, 0, peer, 0, [=](const Told &told) {
                               return telling.nccl.ncclRecv(told.to, told.count,
                                                            type, told.peer,
@@ -305,7 +301,7 @@ ncclResult_t receive(void *to, size_t count, ncclDataType_t type, int peer,
 
 ncclResult_t groupEnd() {
   return ncclResult_t(
-      tell({MeetingCall::groupEnd, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0,
+      tell({CommOpCall::groupEnd, nullptr, nullptr, nullptr, 0, 0, 0, 0, 0,
             [](const Told &) { return telling.nccl.ncclGroupEnd(); }}));
 }
 
@@ -315,8 +311,8 @@ ncclResult_t groupEnd() {
 // A run
 //===----------------------------------------------------------------------===//
 
-Judged mutants::runMeetings(uint32_t worldSize, const MeetingEdit *edit,
-                            uint64_t number, MeetingPlaces &places) {
+Judged mutants::runCommOps(uint32_t worldSize, const CommOpEdit *edit,
+                           uint64_t number, CommPlaces &places) {
   std::vector<Case> cases = conformance::smallCases(worldSize);
   // Of sums whose order does not matter.
   for (Case &test : cases)
@@ -352,10 +348,10 @@ Judged mutants::runMeetings(uint32_t worldSize, const MeetingEdit *edit,
     if (status.ok())
       wrong = process.check(round);
   }
-  for (size_t call = 0; call < kMeetingCalls; ++call)
+  for (size_t call = 0; call < kCommOpCalls; ++call)
     if (std::vector<uint64_t> &its = telling.places[call];
-        its.empty() && call != size_t(MeetingCall::wait) &&
-        call != size_t(MeetingCall::record)) {
+        its.empty() && call != size_t(CommOpCall::wait) &&
+        call != size_t(CommOpCall::record)) {
       its.resize(telling.counts[call]);
       std::iota(its.begin(), its.end(), 0);
     }

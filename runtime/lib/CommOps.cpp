@@ -1,15 +1,15 @@
-//===- Meetings.cpp - which instructions meet -----------------------------===//
+//===- CommOps.cpp - which instructions meet ------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 
 #include <algorithm>
 
 using namespace pprt;
 
-Meetings::Meetings(const Ranks &ranks, Section section)
+CommOps::CommOps(const Ranks &ranks, Section section)
     : ranks(ranks), section(section) {
   for (const auto &program : ranks.artifact.programs) {
     Appointments &its = appointments.emplace_back();
@@ -26,8 +26,8 @@ Meetings::Meetings(const Ranks &ranks, Section section)
   }
 }
 
-std::vector<MeetingPlace> Meetings::places(RankRange range) const {
-  std::vector<MeetingPlace> result;
+std::vector<CommPlace> CommOps::places(RankRange range) const {
+  std::vector<CommPlace> result;
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
     const Appointments &its = appointments[ranks.programOf(rank)];
     for (const auto &[stage, sends] : its.sends)
@@ -44,13 +44,13 @@ std::vector<MeetingPlace> Meetings::places(RankRange range) const {
   return result;
 }
 
-std::vector<uint32_t> Meetings::members(const MeetingPlace &place) const {
+std::vector<uint32_t> CommOps::members(const CommPlace &place) const {
   if (!place.isGroup)
     return {place.first, place.second};
   return ranks.mesh.members(*ranks.artifact.groups[place.first], place.second);
 }
 
-uint64_t Meetings::number(const MeetingPlace &place) const {
+uint64_t CommOps::number(const CommPlace &place) const {
   const uint64_t all = ranks.mesh.worldSize();
   if (place.isGroup)
     return all * (ranks.mesh.stageCount() + uint64_t(place.first)) +
@@ -59,9 +59,9 @@ uint64_t Meetings::number(const MeetingPlace &place) const {
          ranks.mesh.stage(place.second);
 }
 
-const std::vector<uint32_t> &Meetings::sequence(const MeetingPlace &place,
-                                                uint32_t member,
-                                                uint32_t rank) const {
+const std::vector<uint32_t> &CommOps::sequence(const CommPlace &place,
+                                               uint32_t member,
+                                               uint32_t rank) const {
   const Appointments &its = appointments[ranks.programOf(rank)];
   static const std::vector<uint32_t> none;
   const Sequences &sequences = place.isGroup ? its.collectives
@@ -86,7 +86,7 @@ static std::vector<uint32_t> findReceivers(const Ranks &ranks,
   return receivers;
 }
 
-std::vector<Move> Meetings::moves(const MeetingPlace &place, uint32_t k) const {
+std::vector<Move> CommOps::moves(const CommPlace &place, uint32_t k) const {
   // The source of an edge, the first member of an instance.
   const uint32_t rank = place.isGroup ? place.second : place.first;
   const ppx::ProgramT &program = ranks.program(rank);

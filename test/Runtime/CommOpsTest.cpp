@@ -1,19 +1,19 @@
-//===- MeetingsTest.cpp - moves do what the reference executor does -------===//
+//===- CommOpsTest.cpp - moves do what the reference executor does --------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every move is executed plainly, element by element, over the arenas of all
-// members, and compared with what the judge makes of the same meeting: for
+// members, and compared with what the judge makes of the same comm op: for
 // every kind, dimension, shape and element type of collectives, and for every
-// meeting of random pipelines, whose partners the judge finds by letting them
+// comm op of random pipelines, whose partners the judge finds by letting them
 // arrive.
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/Meetings.h"
+#include "pprt/CommOps.h"
 #include "Pipelines.h"
 #include "pprt/BFloat16.h"
+#include "reference/CommOps.h"
 #include "reference/Data.h"
-#include "reference/Meetings.h"
 
 #include <gtest/gtest.h>
 
@@ -181,7 +181,7 @@ void compareCollective(ppx::InstructionT &instruction, uint32_t members,
 
 } // namespace
 
-TEST(Meetings, MovesOfEveryCollectiveAreTheReference) {
+TEST(CommOps, MovesOfEveryCollectiveAreTheReference) {
   std::mt19937_64 random(1);
   for (uint32_t members = 1; members <= 4; ++members)
     for (ppx::ElementType element :
@@ -216,7 +216,7 @@ TEST(Meetings, MovesOfEveryCollectiveAreTheReference) {
 /// and returns who met whom, in any order.
 static std::set<std::vector<std::pair<uint32_t, uint32_t>>>
 meetByArriving(const Ranks &ranks, Section section) {
-  reference::Meetings judge(ranks.artifact, ranks.mesh);
+  reference::CommOps judge(ranks.artifact, ranks.mesh);
   std::set<std::vector<std::pair<uint32_t, uint32_t>>> result;
   // By rank and queue: what has arrived and waits, and what comes next.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> waiting, next;
@@ -242,15 +242,15 @@ meetByArriving(const Ranks &ranks, Section section) {
           continue;
         progress = true;
         waiting[{rank, queue}] = index;
-        std::vector<std::pair<uint32_t, uint32_t>> meeting;
+        std::vector<std::pair<uint32_t, uint32_t>> commOp;
         for (const reference::QueueRef &member :
              judge.arrive({rank, queue}, *list[index++])) {
-          meeting.push_back(
+          commOp.push_back(
               {member.rank, waiting.at({member.rank, member.queue})});
           waiting.erase({member.rank, member.queue});
         }
-        if (!meeting.empty())
-          result.insert(meeting);
+        if (!commOp.empty())
+          result.insert(commOp);
       }
     }
   }
@@ -258,12 +258,12 @@ meetByArriving(const Ranks &ranks, Section section) {
   return result;
 }
 
-/// Runs the moves of one meeting over random inputs.
-static void compareMeeting(const Ranks &ranks, const Meetings &meetings,
-                           Section section, const MeetingPlace &place,
-                           uint32_t k, std::mt19937_64 &random) {
-  const std::vector<uint32_t> members = meetings.members(place);
-  const uint32_t index = meetings.sequence(place, 0, members[0])[k];
+/// Runs the moves of one comm op over random inputs.
+static void compareCommOp(const Ranks &ranks, const CommOps &commOps,
+                          Section section, const CommPlace &place, uint32_t k,
+                          std::mt19937_64 &random) {
+  const std::vector<uint32_t> members = commOps.members(place);
+  const uint32_t index = commOps.sequence(place, 0, members[0])[k];
   const ppx::ProgramT &program = ranks.program(members[0]);
   const ppx::InstructionT &instruction =
       *instructionsOf(program, section)[index];
@@ -293,11 +293,11 @@ static void compareMeeting(const Ranks &ranks, const Meetings &meetings,
       memory.outputs[m].emplace_back(outputs[m].size(), 0xA5);
     }
   }
-  run(meetings.moves(place, k), memory);
+  run(commOps.moves(place, k), memory);
   EXPECT_EQ(memory.outputs, expected.outputs);
 }
 
-TEST(Meetings, OfRandomPipelinesAreWhomTheReferenceLetsMeet) {
+TEST(CommOps, OfRandomPipelinesAreWhomTheReferenceLetsMeet) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 200; ++i) {
     PipelineShape shape = randomShape(random);
@@ -307,44 +307,43 @@ TEST(Meetings, OfRandomPipelinesAreWhomTheReferenceLetsMeet) {
     const Ranks ranks(artifact, *mesh);
     std::set<uint64_t> numbers;
     for (Section section : kSections) {
-      const Meetings meetings(ranks, section);
+      const CommOps commOps(ranks, section);
       std::set<std::vector<std::pair<uint32_t, uint32_t>>> found;
-      for (const MeetingPlace &place :
-           meetings.places({0, mesh->worldSize()})) {
-        const std::vector<uint32_t> members = meetings.members(place);
-        const size_t length = meetings.sequence(place, 0, members[0]).size();
+      for (const CommPlace &place : commOps.places({0, mesh->worldSize()})) {
+        const std::vector<uint32_t> members = commOps.members(place);
+        const size_t length = commOps.sequence(place, 0, members[0]).size();
         if (section == Section::body)
-          EXPECT_TRUE(numbers.insert(meetings.number(place)).second);
+          EXPECT_TRUE(numbers.insert(commOps.number(place)).second);
         for (size_t k = 0; k < length; ++k) {
-          std::vector<std::pair<uint32_t, uint32_t>> meeting;
+          std::vector<std::pair<uint32_t, uint32_t>> commOp;
           for (uint32_t m = 0; m < members.size(); ++m)
-            meeting.push_back(
-                {members[m], meetings.sequence(place, m, members[m]).at(k)});
-          found.insert(meeting);
-          compareMeeting(ranks, meetings, section, place, uint32_t(k), random);
+            commOp.push_back(
+                {members[m], commOps.sequence(place, m, members[m]).at(k)});
+          found.insert(commOp);
+          compareCommOp(ranks, commOps, section, place, uint32_t(k), random);
         }
       }
       EXPECT_EQ(found, meetByArriving(ranks, section));
       // Half of the ranks know all places of their own, and no other.
       const uint32_t half = mesh->worldSize() / 2;
-      std::set<MeetingPlace> both;
+      std::set<CommPlace> both;
       for (auto [begin, end] :
            {std::pair(0u, half), std::pair(half, mesh->worldSize())})
-        for (const MeetingPlace &place : meetings.places({begin, end})) {
+        for (const CommPlace &place : commOps.places({begin, end})) {
           both.insert(place);
-          const std::vector<uint32_t> members = meetings.members(place);
+          const std::vector<uint32_t> members = commOps.members(place);
           EXPECT_TRUE(std::any_of(members.begin(), members.end(),
                                   [b = begin, e = end](uint32_t rank) {
                                     return rank >= b && rank < e;
                                   }));
         }
-      const auto all = meetings.places({0, mesh->worldSize()});
-      EXPECT_EQ(both, std::set<MeetingPlace>(all.begin(), all.end()));
+      const auto all = commOps.places({0, mesh->worldSize()});
+      EXPECT_EQ(both, std::set<CommPlace>(all.begin(), all.end()));
     }
   }
 }
 
-TEST(Meetings, OfATransferCopyAllBytes) {
+TEST(CommOps, OfATransferCopyAllBytes) {
   Memory memory = {{{{1, 2, 3, 4, 5}}, {}}, {{}, {Bytes(5)}}};
   run(movesOfTransfer(5), memory);
   EXPECT_EQ(memory.outputs[1][0], memory.inputs[0][0]);

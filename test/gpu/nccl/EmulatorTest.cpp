@@ -1,10 +1,11 @@
-//===- StandInTest.cpp - what the stand-in of NCCL reports ----------------===//
+//===- EmulatorTest.cpp - what the emulated library of NCCL reports
+//----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Found by name, as NCCL is, over the stand-in of libcuda with several devices.
-// One thread gives the streams of all ranks their work, unless threads are what
-// is tested, so that a seed is one order.
+// Found by name, as NCCL is, over the emulated library of libcuda with several
+// devices. One thread gives the streams of all ranks their work, unless threads
+// are what is tested, so that a seed is one order.
 //
 //===----------------------------------------------------------------------===//
 #include "nccl/Ranks.h"
@@ -12,9 +13,9 @@
 #include <thread>
 
 using namespace pprt::cuda;
-using namespace standin::nccl;
+using namespace emulated::nccl;
 
-TEST_F(NcclStandIn, AddsUpOverDevicesUnderAnySeed) {
+TEST_F(NcclEmulator, AddsUpOverDevicesUnderAnySeed) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(2, seedOf(seed));
     join();
@@ -29,7 +30,7 @@ TEST_F(NcclStandIn, AddsUpOverDevicesUnderAnySeed) {
   }
 }
 
-TEST_F(NcclStandIn, LetsThreadsWaitForEachOther) {
+TEST_F(NcclEmulator, LetsThreadsWaitForEachOther) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(3, seedOf(seed) + "drivers 3\n");
     join();
@@ -52,7 +53,7 @@ TEST_F(NcclStandIn, LetsThreadsWaitForEachOther) {
 // What waits for ever
 //===----------------------------------------------------------------------===//
 
-TEST_F(NcclStandIn, TellsOfMessagesInOppositeOrders) {
+TEST_F(NcclEmulator, TellsOfMessagesInOppositeOrders) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(2, seedOf(seed));
     join();
@@ -75,7 +76,7 @@ TEST_F(NcclStandIn, TellsOfMessagesInOppositeOrders) {
   }
 }
 
-TEST_F(NcclStandIn, LetsMessagesOfAGroupPass) {
+TEST_F(NcclEmulator, LetsMessagesOfAGroupPass) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(2, seedOf(seed));
     join();
@@ -95,7 +96,7 @@ TEST_F(NcclStandIn, LetsMessagesOfAGroupPass) {
   }
 }
 
-TEST_F(NcclStandIn, TellsOfCommunicatorsInOppositeOrders) {
+TEST_F(NcclEmulator, TellsOfCommunicatorsInOppositeOrders) {
   for (int seed = 0; seed < kSeeds; ++seed)
     for (int places : {1, 2}) {
       const std::vector<ncclComm_t> other = beginWithTwo(seed, places);
@@ -114,7 +115,7 @@ TEST_F(NcclStandIn, TellsOfCommunicatorsInOppositeOrders) {
     }
 }
 
-TEST_F(NcclStandIn, TellsOfCommunicatorsInStreamsWithoutAnOrder) {
+TEST_F(NcclEmulator, TellsOfCommunicatorsInStreamsWithoutAnOrder) {
   for (int seed = 0; seed < kSeeds; ++seed)
     for (int places : {1, 2}) {
       const std::vector<ncclComm_t> other = beginWithTwo(seed, places);
@@ -139,7 +140,7 @@ TEST_F(NcclStandIn, TellsOfCommunicatorsInStreamsWithoutAnOrder) {
     }
 }
 
-TEST_F(NcclStandIn, SeesThatAllThreadsWaitForWhatNobodyGives) {
+TEST_F(NcclEmulator, SeesThatAllThreadsWaitForWhatNobodyGives) {
   begin(2, "drivers 2\n");
   join();
   // Rank 1 ends without its part.
@@ -169,7 +170,7 @@ TEST_F(NcclStandIn, SeesThatAllThreadsWaitForWhatNobodyGives) {
   EXPECT_EQ(nccl.ncclCommAbort(comm), ncclSuccess);
 }
 
-TEST_F(NcclStandIn, LetsAllocationsWaitForWhatDevicesWereGiven) {
+TEST_F(NcclEmulator, LetsAllocationsWaitForWhatDevicesWereGiven) {
   const auto allocate = [&] {
     CUdeviceptr more = 0;
     driver.cuMemAlloc(&more, 64);
@@ -197,7 +198,7 @@ TEST_F(NcclStandIn, LetsAllocationsWaitForWhatDevicesWereGiven) {
 // What is wrong at once
 //===----------------------------------------------------------------------===//
 
-TEST_F(NcclStandIn, ReportsMissingWaitsAroundACollective) {
+TEST_F(NcclEmulator, ReportsMissingWaitsAroundACollective) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(2, seedOf(seed));
     join();
@@ -214,7 +215,7 @@ TEST_F(NcclStandIn, ReportsMissingWaitsAroundACollective) {
   }
 }
 
-TEST_F(NcclStandIn, ReportsAnEventBeforeALaunchIsThere) {
+TEST_F(NcclEmulator, ReportsAnEventBeforeALaunchIsThere) {
   begin(2, "seed 0\n");
   join();
   for (const Rank &rank : ranks)
@@ -234,7 +235,7 @@ TEST_F(NcclStandIn, ReportsAnEventBeforeALaunchIsThere) {
   expectFault("and nothing orders it with a write by ");
 }
 
-TEST_F(NcclStandIn, TellsOfMembersThatAskForOtherThings) {
+TEST_F(NcclEmulator, TellsOfMembersThatAskForOtherThings) {
   begin(2, "");
   join();
   for (const Rank &rank : ranks)
@@ -265,7 +266,7 @@ TEST_F(NcclStandIn, TellsOfMembersThatAskForOtherThings) {
 // Failures and aborts
 //===----------------------------------------------------------------------===//
 
-TEST_F(NcclStandIn, FailsBetweenRanksUntilItIsAborted) {
+TEST_F(NcclEmulator, FailsBetweenRanksUntilItIsAborted) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(2, seedOf(seed) + "fault ncclAllReduce 2 6\n");
     join();
@@ -293,7 +294,7 @@ TEST_F(NcclStandIn, FailsBetweenRanksUntilItIsAborted) {
   }
 }
 
-TEST_F(NcclStandIn, TellsOfAbortsThatWaitForOthers) {
+TEST_F(NcclEmulator, TellsOfAbortsThatWaitForOthers) {
   begin(2, "");
   join();
   const ncclComm_t child = split({0, 0}, {0, 1})[0];
@@ -303,7 +304,7 @@ TEST_F(NcclStandIn, TellsOfAbortsThatWaitForOthers) {
                      its.one);
   settle(child);
   for (int i = 0; i < 1000; ++i)
-    (void)standin::queryStream(its.one);
+    (void)emulated::queryStream(its.one);
   nccl.ncclCommAbort(its.comm);
   expectFault("is at work: abort them in one group");
 }

@@ -1,18 +1,20 @@
-//===- SeveralDevices.cpp - an executor for each device -------------------===//
+//===- MultiDeviceExecutor.cpp - an executor for each device
+//-------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "SeveralDevices.h"
+#include "MultiDeviceExecutor.h"
 
 #include <algorithm>
 
 using namespace pprt;
 using namespace pprt::enqueued;
 
-Expected<std::unique_ptr<SeveralDevices>>
-SeveralDevices::create(std::vector<Part> parts) {
-  std::unique_ptr<SeveralDevices> made(new SeveralDevices(std::move(parts)));
+Expected<std::unique_ptr<MultiDeviceExecutor>>
+MultiDeviceExecutor::create(std::vector<Part> parts) {
+  std::unique_ptr<MultiDeviceExecutor> made(
+      new MultiDeviceExecutor(std::move(parts)));
   for (size_t part = 1; part < made->parts.size(); ++part)
     if (!made->threads.emplace_back().start(
             [its = made.get(), part] { its->work(part); }))
@@ -20,7 +22,7 @@ SeveralDevices::create(std::vector<Part> parts) {
   return made;
 }
 
-SeveralDevices::~SeveralDevices() {
+MultiDeviceExecutor::~MultiDeviceExecutor() {
   {
     std::lock_guard guard(mutex);
     quits = true;
@@ -30,32 +32,32 @@ SeveralDevices::~SeveralDevices() {
     thread.join();
 }
 
-EnqueuedExecutor &SeveralDevices::of(uint32_t rank) const {
+EnqueuedExecutor &MultiDeviceExecutor::of(uint32_t rank) const {
   return *std::find_if(parts.begin(), parts.end(), [&](const Part &part) {
             return part.ranks.contains(rank);
           })->executor;
 }
 
-bool SeveralDevices::isStuck() const {
+bool MultiDeviceExecutor::isStuck() const {
   return std::any_of(parts.begin(), parts.end(),
                      [](const Part &part) { return part.executor->isStuck(); });
 }
 
 /// All of them stand still between two calls, so that this thread may ask.
-bool SeveralDevices::hasEnded() {
+bool MultiDeviceExecutor::hasEnded() {
   return std::all_of(parts.begin(), parts.end(), [](const Part &part) {
     return part.executor->hasEnded();
   });
 }
 
-unsigned SeveralDevices::stepsAhead() const {
+unsigned MultiDeviceExecutor::stepsAhead() const {
   unsigned least = parts.front().executor->stepsAhead();
   for (const Part &part : parts)
     least = std::min(least, part.executor->stepsAhead());
   return least;
 }
 
-void SeveralDevices::work(size_t part) {
+void MultiDeviceExecutor::work(size_t part) {
   std::unique_lock lock(mutex);
   for (uint64_t done = 0;; ++done) {
     changed.wait(lock, [&] { return quits || calls > done; });
@@ -71,7 +73,7 @@ void SeveralDevices::work(size_t part) {
   }
 }
 
-Status SeveralDevices::callEach(Call wanted) {
+Status MultiDeviceExecutor::callEach(Call wanted) {
   {
     std::lock_guard guard(mutex);
     first = {};
@@ -88,7 +90,7 @@ Status SeveralDevices::callEach(Call wanted) {
   return first;
 }
 
-Status SeveralDevices::onEach(Call wanted) {
+Status MultiDeviceExecutor::onEach(Call wanted) {
   if (!failure.ok())
     return failure;
   failure = callEach(std::move(wanted));
@@ -100,7 +102,7 @@ Status SeveralDevices::onEach(Call wanted) {
   return failure;
 }
 
-Status SeveralDevices::submit(Section section, int64_t step) {
+Status MultiDeviceExecutor::submit(Section section, int64_t step) {
   const Status status = onEach([=](EnqueuedExecutor &executor) {
     return executor.ready(section, step);
   });

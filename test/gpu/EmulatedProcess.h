@@ -1,10 +1,11 @@
-//===- PlayedProcess.h - ranks on played GPUs, with meetings ----*- C++ -*-===//
+//===- EmulatedProcess.h - ranks on played GPUs, with comm ops ----*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a world, and meetings of its ranks. Out: the ranks of one process, on a
+// In: a world, and comm ops of its ranks. Out: the ranks of one process, on a
 // device each, with memory and two streams, which carry out rounds of the
-// meetings as an executor would: each rank gives its parts to its streams, then
+// comm ops as an executor would: each rank gives its parts to its streams, then
 // waits for them, and for failures, of other processes, too.
 //
 //===----------------------------------------------------------------------===//

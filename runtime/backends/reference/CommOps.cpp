@@ -1,17 +1,17 @@
-//===- Meetings.cpp - who waits for whom, and whether they agree ----------===//
+//===- CommOps.cpp - who waits for whom, and whether they agree -----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Meetings.h"
+#include "CommOps.h"
 
 #include <algorithm>
 
 using namespace pprt;
 using namespace pprt::reference;
 
-Meetings::Key Meetings::keyOf(QueueRef ref,
-                              const ppx::InstructionT &instruction) const {
+CommOps::Key CommOps::keyOf(QueueRef ref,
+                            const ppx::InstructionT &instruction) const {
   if (instruction.opcode == ppx::Opcode_collective)
     return {
         instruction.opcode, instruction.group,
@@ -22,8 +22,8 @@ Meetings::Key Meetings::keyOf(QueueRef ref,
              : Key(ppx::Opcode_send, peer, ref.rank);
 }
 
-bool Meetings::isExpected(QueueRef ref,
-                          const ppx::InstructionT &instruction) const {
+bool CommOps::isExpected(QueueRef ref,
+                         const ppx::InstructionT &instruction) const {
   switch (instruction.opcode) {
   case ppx::Opcode_send:
   case ppx::Opcode_recv:
@@ -36,8 +36,8 @@ bool Meetings::isExpected(QueueRef ref,
   }
 }
 
-std::vector<QueueRef> Meetings::arrive(QueueRef ref,
-                                       const ppx::InstructionT &instruction) {
+std::vector<QueueRef> CommOps::arrive(QueueRef ref,
+                                      const ppx::InstructionT &instruction) {
   uint32_t member;
   size_t expected = 2;
   if (instruction.opcode == ppx::Opcode_collective) {

@@ -1,13 +1,13 @@
-//===- Meetings.h - who waits for whom, and whether they agree --*- C++ -*-===//
+//===- CommOps.h - who waits for whom, and whether they agree ---*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: sends, receives and collectives, each as it arrives at the head of its
-// queue. Out: the members of a meeting when the last of them arrives. A send
+// queue. Out: the members of a comm op when the last of them arrives. A send
 // meets the receive on the other side of its edge, a collective the other
 // members of its group, whatever they say: whether they mean the same is asked
 // afterwards. Queues are assumed to keep their order, so that an edge or a
-// group has one meeting at a time.
+// group has one comm op at a time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_REFERENCE_MEETINGS_H
@@ -27,19 +27,19 @@ struct QueueRef {
   uint32_t rank, queue;
 };
 
-/// One side of a meeting: what it is about to do, and in which section.
+/// One side of a comm op: what it is about to do, and in which section.
 struct Side {
   const ppx::ProgramT &program;
   const ppx::InstructionT &instruction;
   uint32_t run;
 };
 
-/// Whether two sides expect the same meeting.
+/// Whether two sides expect the same comm op.
 bool agree(const Side &a, const Side &b);
 
-class Meetings {
+class CommOps {
 public:
-  Meetings(const ppx::ArtifactT &artifact, const Mesh &mesh)
+  CommOps(const ppx::ArtifactT &artifact, const Mesh &mesh)
       : artifact(artifact), mesh(mesh) {}
 
   /// All members if `ref`, which is at `instruction`, is the last to come; none
@@ -52,7 +52,7 @@ public:
   bool isExpected(QueueRef ref, const ppx::InstructionT &instruction) const;
 
 private:
-  /// What carries a meeting: an edge, or an instance of a group.
+  /// What carries a comm op: an edge, or an instance of a group.
   using Key = std::tuple<ppx::Opcode, uint32_t, uint32_t>;
   Key keyOf(QueueRef ref, const ppx::InstructionT &instruction) const;
 

@@ -1,4 +1,4 @@
-//===- Meetings.h - which instructions meet, and what they move -*- C++ -*-===//
+//===- CommOps.h - which instructions meet, and what they move --*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -7,7 +7,7 @@
 // therefore fixed before the run: in every section the k-th send of an edge
 // meets the k-th receive, and the k-th collective of a member the k-th of all
 // others. Out: the places at which a rank meets others, who takes part in each,
-// and the data movement of a meeting, by member and without memory.
+// and the data movement of a comm op, by member and without memory.
 //
 // What a rank does at a place follows from its program alone, so that nothing
 // here walks the instructions of all ranks: a process asks about the places of
@@ -26,16 +26,16 @@
 namespace pprt {
 
 /// A directed edge between two ranks, or an instance of a group.
-struct MeetingPlace {
+struct CommPlace {
   bool isGroup = false;
   uint32_t first = 0;  ///< the source; the group
   uint32_t second = 0; ///< the target; the instance's first member
 
-  friend bool operator<(const MeetingPlace &a, const MeetingPlace &b) {
+  friend bool operator<(const CommPlace &a, const CommPlace &b) {
     return std::tie(a.isGroup, a.first, a.second) <
            std::tie(b.isGroup, b.first, b.second);
   }
-  friend bool operator==(const MeetingPlace &a, const MeetingPlace &b) {
+  friend bool operator==(const CommPlace &a, const CommPlace &b) {
     return std::tie(a.isGroup, a.first, a.second) ==
            std::tie(b.isGroup, b.first, b.second);
   }
@@ -57,7 +57,7 @@ struct Part {
 
 /// Reads a region from every source, reduces in the order of the sources if
 /// there are several, and writes the result to every target. bf16 is added in
-/// f32 and rounded once. The moves of a meeting are independent of each other:
+/// f32 and rounded once. The moves of a comm op are independent of each other:
 /// a target lies apart from all other parts, or exactly on a source of its
 /// move.
 struct Move {
@@ -78,26 +78,26 @@ movesOfCollective(const ppx::InstructionT &instruction,
                   const std::vector<const ppx::SlotT *> &inputs,
                   uint32_t members, const std::vector<uint32_t> &receivers);
 
-/// The meetings of one section.
-class Meetings {
+/// The comm ops of one section.
+class CommOps {
 public:
-  Meetings(const Ranks &ranks, Section section);
+  CommOps(const Ranks &ranks, Section section);
 
   /// In ascending order, the places with a member in the range.
-  std::vector<MeetingPlace> places(RankRange range) const;
+  std::vector<CommPlace> places(RankRange range) const;
   /// The ranks that meet there, in member order: of an edge source and target.
-  std::vector<uint32_t> members(const MeetingPlace &place) const;
+  std::vector<uint32_t> members(const CommPlace &place) const;
   /// A number that no other place has, of sections either. Below the number of
   /// ranks times that of stages and groups.
-  uint64_t number(const MeetingPlace &place) const;
+  uint64_t number(const CommPlace &place) const;
 
   /// The instructions of members(place)[member] at the place, as indices into
   /// the section's list; the k-th of each member meet. `rank` is that member.
-  const std::vector<uint32_t> &sequence(const MeetingPlace &place,
-                                        uint32_t member, uint32_t rank) const;
+  const std::vector<uint32_t> &sequence(const CommPlace &place, uint32_t member,
+                                        uint32_t rank) const;
 
-  /// What the k-th meeting moves. Assumes that member 0 has that many.
-  std::vector<Move> moves(const MeetingPlace &place, uint32_t k) const;
+  /// What the k-th comm op moves. Assumes that member 0 has that many.
+  std::vector<Move> moves(const CommPlace &place, uint32_t k) const;
 
 private:
   /// The instructions of a program that meet others: by the other stage; by

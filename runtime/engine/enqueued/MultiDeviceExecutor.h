@@ -1,10 +1,11 @@
-//===- SeveralDevices.h - an executor for each device -----------*- C++ -*-===//
+//===- MultiDeviceExecutor.h - an executor for each device -----------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: the executors of a process's devices, which have neighbouring ranks. Out:
 // one executor. They are told of a section, and waited for, side by side on a
-// thread each, for a device's part of a meeting may have to wait for another's.
+// thread each, for a device's part of a comm op may have to wait for another's.
 // A driver may let a call that allocates, loads or records wait until all
 // devices of the process are idle, so none begins before all are ready.
 //
@@ -23,7 +24,7 @@
 
 namespace pprt::enqueued {
 
-class SeveralDevices final : public Executor {
+class MultiDeviceExecutor final : public Executor {
 public:
   struct Part {
     RankRange ranks;
@@ -31,9 +32,9 @@ public:
   };
 
   /// Fails (device) if the system refuses a thread.
-  static Expected<std::unique_ptr<SeveralDevices>>
+  static Expected<std::unique_ptr<MultiDeviceExecutor>>
   create(std::vector<Part> parts);
-  ~SeveralDevices() override;
+  ~MultiDeviceExecutor() override;
 
   Status submit(Section section, int64_t step) override;
   Status wait() override {
@@ -69,7 +70,8 @@ public:
   }
 
 private:
-  explicit SeveralDevices(std::vector<Part> parts) : parts(std::move(parts)) {}
+  explicit MultiDeviceExecutor(std::vector<Part> parts)
+      : parts(std::move(parts)) {}
   using Call = std::function<Status(EnqueuedExecutor &)>;
 
   EnqueuedExecutor &of(uint32_t rank) const;

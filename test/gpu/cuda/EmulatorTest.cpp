@@ -1,4 +1,5 @@
-//===- StandInTest.cpp - what the stand-in of libcuda reports -------------===//
+//===- EmulatorTest.cpp - what the emulated library of libcuda reports
+//-------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -8,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Code.h"
-#include "Played.h"
+#include "Emulated.h"
 
 #include <cstring>
 #include <functional>
@@ -18,10 +19,10 @@ using namespace pprt::cuda;
 namespace {
 
 /// One device, two streams, and what a test needs of them.
-class StandIn : public standin::Played {
+class Emulator : public emulated::Emulated {
 protected:
   void SetUp() override {
-    Played::SetUp();
+    Emulated::SetUp();
     begin("");
   }
 
@@ -101,7 +102,7 @@ std::string seedOf(int seed) { return "seed " + std::to_string(seed) + "\n"; }
 constexpr int kSeeds = 64;
 } // namespace
 
-TEST_F(StandIn, OrdersWhatEventsOrderUnderAnySeed) {
+TEST_F(Emulator, OrdersWhatEventsOrderUnderAnySeed) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(seedOf(seed));
     const CUdeviceptr a = allocate(4096), b = allocate(4096);
@@ -119,7 +120,7 @@ TEST_F(StandIn, OrdersWhatEventsOrderUnderAnySeed) {
   }
 }
 
-TEST_F(StandIn, ReportsAMissingWaitUnderAnySeed) {
+TEST_F(Emulator, ReportsAMissingWaitUnderAnySeed) {
   int wrong = 0;
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(seedOf(seed));
@@ -136,7 +137,7 @@ TEST_F(StandIn, ReportsAMissingWaitUnderAnySeed) {
 }
 
 /// Each operation reads `from` or writes `to`; another stream writes either.
-TEST_F(StandIn, ReportsEveryOperationWithoutAnOrder) {
+TEST_F(Emulator, ReportsEveryOperationWithoutAnOrder) {
   constexpr size_t kBytes = 256;
   struct Operation {
     const char *name;
@@ -203,7 +204,7 @@ TEST_F(StandIn, ReportsEveryOperationWithoutAnOrder) {
 }
 
 /// Parts of what others write or read, up to its ends and beyond.
-TEST_F(StandIn, ReportsEveryByteWithoutAnOrder) {
+TEST_F(Emulator, ReportsEveryByteWithoutAnOrder) {
   const std::pair<uint64_t, uint64_t> parts[] = {
       {0, 64}, {128, 128}, {63, 1},  {128, 1}, {64, 64},   {64, 1}, {127, 1},
       {90, 8}, {63, 2},    {127, 2}, {0, 65},  {127, 129}, {0, 256}};
@@ -237,7 +238,7 @@ TEST_F(StandIn, ReportsEveryByteWithoutAnOrder) {
 }
 
 /// The last of a stream's reads counts, and one that is open when memory goes.
-TEST_F(StandIn, ReportsTheLastRead) {
+TEST_F(Emulator, ReportsTheLastRead) {
   for (int seed = 0; seed < 4; ++seed) {
     begin(seedOf(seed));
     const CUdeviceptr a = allocate(64), b = allocate(64);
@@ -259,7 +260,7 @@ TEST_F(StandIn, ReportsTheLastRead) {
   expectFault("the host frees byte 0 of 64 bytes of device memory, and a read");
 }
 
-TEST_F(StandIn, OrdersNothingByRunningIt) {
+TEST_F(Emulator, OrdersNothingByRunningIt) {
   // A query that says "ended" orders; one that says "not yet" does not.
   begin("seed 0\n");
   const CUdeviceptr a = allocate(64);
@@ -272,7 +273,7 @@ TEST_F(StandIn, OrdersNothingByRunningIt) {
   EXPECT_TRUE(faults.empty()) << allFaults();
 }
 
-TEST_F(StandIn, ReportsMemoryFreedTooEarly) {
+TEST_F(Emulator, ReportsMemoryFreedTooEarly) {
   begin("seed 1\n");
   const CUdeviceptr a = allocate(64);
   driver.cuMemsetD32Async(a, 1, 16, one);
@@ -287,7 +288,7 @@ TEST_F(StandIn, ReportsMemoryFreedTooEarly) {
   expectFault("uses byte 0 of 64 bytes of device memory that was freed");
 }
 
-TEST_F(StandIn, EndsAHostThatTouchesWhatIsNotItsOwn) {
+TEST_F(Emulator, EndsAHostThatTouchesWhatIsNotItsOwn) {
   begin("seed 0\n");
   const CUdeviceptr a = allocate(4096);
   EXPECT_DEATH(*reinterpret_cast<volatile uint32_t *>(a) = 1,
@@ -308,7 +309,7 @@ TEST_F(StandIn, EndsAHostThatTouchesWhatIsNotItsOwn) {
   EXPECT_EQ(host[5], 5u);
 }
 
-TEST_F(StandIn, FailsTheCallThatItIsToldTo) {
+TEST_F(Emulator, FailsTheCallThatItIsToldTo) {
   begin("fail cuMemAlloc_v2 2 2\nfault cuMemsetD32Async 1 700\n");
   const CUdeviceptr a = allocate(64);
   CUdeviceptr b = 0;
@@ -327,7 +328,7 @@ TEST_F(StandIn, FailsTheCallThatItIsToldTo) {
             pprt::ExitCode::outOfMemory);
 }
 
-TEST_F(StandIn, CountsWhatIsLeft) {
+TEST_F(Emulator, CountsWhatIsLeft) {
   const CUdeviceptr a = allocate(64);
   EXPECT_STREQ(control->leaks(),
                "1 device memory, 2 stream, 2 event, 1 context");
@@ -354,7 +355,7 @@ TEST_F(StandIn, CountsWhatIsLeft) {
   EXPECT_STREQ(control->leaks(), "");
 }
 
-TEST_F(StandIn, ReportsKernelsOutsideOfTheirMemory) {
+TEST_F(Emulator, ReportsKernelsOutsideOfTheirMemory) {
   CUdeviceptr a = allocate(256), b = allocate(128);
   CUmodule module = nullptr;
   CUfunction add = nullptr;
@@ -368,7 +369,7 @@ TEST_F(StandIn, ReportsKernelsOutsideOfTheirMemory) {
   expectFault("the kernel 'add' in stream 0");
 }
 
-TEST_F(StandIn, ReplaysAGraphUnderAnySeed) {
+TEST_F(Emulator, ReplaysAGraphUnderAnySeed) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(seedOf(seed));
     const CUdeviceptr a = allocate(256), b = allocate(256), c = allocate(256);
@@ -402,7 +403,7 @@ TEST_F(StandIn, ReplaysAGraphUnderAnySeed) {
   }
 }
 
-TEST_F(StandIn, ReportsNodesWithoutAnOrderUnderAnySeed) {
+TEST_F(Emulator, ReportsNodesWithoutAnOrderUnderAnySeed) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     begin(seedOf(seed));
     const CUdeviceptr a = allocate(64);
@@ -423,14 +424,15 @@ TEST_F(StandIn, ReportsNodesWithoutAnOrderUnderAnySeed) {
   }
 }
 
-TEST_F(StandIn, ObeysSettingsInFullOrNotAtAll) {
+TEST_F(Emulator, ObeysSettingsInFullOrNotAtAll) {
   const auto expectEnd = [&](const char *settings, const std::string &line) {
     EXPECT_EXIT(control->reset(settings), testing::ExitedWithCode(2),
-                "^libcuda stand-in: settings of a test:" + line + "\n$");
+                "^emulated libcuda: settings of a test:" + line + "\n$");
   };
   expectEnd("speed 2\n", "1: expects one of seed, devices, .*, got 'speed 2'");
   expectEnd("seed 1\n\nmemory 1.5\n",
             "3: expects 'memory N', N from 0 to [0-9]*, got 'memory 1.5'");
-  expectEnd("fail cuMemAlloc 1 2\n",
-            "1: expects a call that the stand-ins have, .*got 'cuMemAlloc'");
+  expectEnd(
+      "fail cuMemAlloc 1 2\n",
+      "1: expects a call that the emulated libraries have, .*got 'cuMemAlloc'");
 }

@@ -7,6 +7,7 @@
 // plans; times come from a topology.
 //
 //===----------------------------------------------------------------------===//
+#include "pp/IR/AllOps.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Kernel.h"
 
@@ -118,15 +119,22 @@ void attach(MLIRContext *context) {
    ...);
 }
 
+/// What an op's traits say of its costs, where nothing else does.
+template <typename OpTy> void attachByTraits(MLIRContext *context) {
+  if constexpr (OpTy::template hasTrait<Transcendental>())
+    attach<transcendental, everything, OpTy>(context);
+  else if constexpr (OpTy::template hasTrait<OpTrait::Elementwise>())
+    attach<onePerResult, everything, OpTy>(context);
+  else if constexpr (OpTy::template hasTrait<MovesElements>())
+    attach<none, everything, OpTy>(context);
+}
+
 } // namespace
 
 void pp::registerCostModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, PPDialect *) {
-    attach<onePerResult, everything, NegOp, AbsOp, SignOp, NotOp, AddOp, SubOp,
-           MulOp, DivOp, MaxOp, MinOp, AndOp, OrOp, CompareOp, SelectOp,
-           ConvertOp, CumsumOp>(context);
-    attach<transcendental, everything, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp,
-           ErfOp, LogisticOp, SinOp, CosOp, PowOp>(context);
+    attach<onePerResult, everything, CumsumOp>(context);
+    attach<transcendental, everything, SqrtOp, RsqrtOp>(context);
     attach<onePerOperand, everything, ReduceOp, ArgmaxOp>(context);
     attach<onePerOperandEach, everything, TopKOp>(context);
     attach<contraction, everything, DotGeneralOp>(context);
@@ -135,11 +143,13 @@ void pp::registerCostModels(DialectRegistry &registry) {
     attach<onePerTapAndUpdate, everything, SelectAndScatterOp>(context);
     attach<onePerUpdate, everything, ScatterAddOp>(context);
     attach<philox, everything, RandomBitsOp>(context);
-    attach<none, everything, IotaOp, BroadcastOp, TransposeOp, PadOp,
-           ConcatenateOp, DynamicUpdateSliceOp>(context);
+    attach<none, everything, IotaOp>(context);
     attach<none, picked, SliceOp, DynamicSliceOp, GatherOp>(context);
     // A literal is there already, and the others name what exists.
     attach<none, none, ConstantOp, ReshapeOp, StopGradientOp,
            ShardingConstraintOp, ReshardOp, NameOp>(context);
+    visitAllOps([&](auto tag) {
+      attachByTraits<typename decltype(tag)::Type>(context);
+    });
   });
 }

@@ -33,6 +33,12 @@ Value exp(ExpOp op, Vjp &vjp) { return vjp.mul(vjp.upstream, op.getResult()); }
 Value log(LogOp op, Vjp &vjp) {
   return vjp.binary<DivOp>(vjp.upstream, op.getOperand());
 }
+/// dy / (1 + x)
+Value log1p(Log1pOp op, Vjp &vjp) {
+  Value x = op.getOperand();
+  return vjp.binary<DivOp>(vjp.upstream,
+                           vjp.binary<AddOp>(vjp.fill(1.0, x.getType()), x));
+}
 /// dy / (2 y)
 Value sqrt(SqrtOp op, Vjp &vjp) {
   return vjp.binary<DivOp>(vjp.scale(vjp.upstream, 0.5), op.getResult());
@@ -173,6 +179,7 @@ void pp::registerElementwiseGradients(MLIRContext *context) {
   attachGradient<AbsOp, unary<AbsOp, abs>>(context);
   attachGradient<ExpOp, unary<ExpOp, exp>>(context);
   attachGradient<LogOp, unary<LogOp, log>>(context);
+  attachGradient<Log1pOp, unary<Log1pOp, log1p>>(context);
   attachGradient<SqrtOp, unary<SqrtOp, sqrt>>(context);
   attachGradient<RsqrtOp, unary<RsqrtOp, rsqrt>>(context);
   attachGradient<TanhOp, unary<TanhOp, tanh>>(context);

@@ -34,6 +34,12 @@ void transpose(TransposeOp op, Vjp &vjp) {
                              invertPermutationVector(op.getPermutation())));
 }
 
+void reverse(ReverseOp op, Vjp &vjp) {
+  if (vjp.needs(0))
+    vjp.set(
+        0, vjp.make<ReverseOp>(op.getType(), vjp.upstream, op.getDimensions()));
+}
+
 void slice(SliceOp op, Vjp &vjp) {
   auto from = ranked(op.getOperand());
   if (!vjp.needs(0) || ranked(op).getNumElements() == 0)
@@ -117,6 +123,7 @@ void pp::registerShapeGradients(MLIRContext *context) {
   attachGradient<BroadcastOp, broadcast>(context);
   attachGradient<ReshapeOp, reshape>(context);
   attachGradient<TransposeOp, transpose>(context);
+  attachGradient<ReverseOp, reverse>(context);
   attachGradient<SliceOp, slice>(context);
   attachGradient<PadOp, pad>(context);
   attachGradient<ConcatenateOp, concatenate>(context);

@@ -65,14 +65,9 @@ LogicalResult RandomBitsOp::verify() {
 
 LogicalResult ReduceOp::verify() {
   auto type = ranked(getOperand());
-  int64_t last = -1;
-  for (int64_t dimension : getDimensions()) {
-    if (dimension <= last || dimension >= type.getRank())
-      return emitOpError() << "expects strictly increasing dimensions below "
-                           << type.getRank() << ", got [" << getDimensions()
-                           << "] (reduce_c1)";
-    last = dimension;
-  }
+  if (failed(expectIncreasing(*this, getDimensions(), type.getRank(),
+                              "reduce_c1")))
+    return failure();
   Type element = type.getElementType();
   bool isLogic =
       getReduction() == Reduction::And || getReduction() == Reduction::Or;

@@ -22,6 +22,19 @@ LogicalResult pp::expectShape(Operation *op, Value value,
                            << ", got " << type << " (" << label << ")";
 }
 
+LogicalResult pp::expectIncreasing(Operation *op, ArrayRef<int64_t> dims,
+                                   int64_t rank, StringRef label) {
+  int64_t last = -1;
+  for (int64_t dim : dims) {
+    if (dim <= last || dim >= rank)
+      return op->emitOpError()
+             << "expects strictly increasing dimensions below " << rank
+             << ", got [" << dims << "] (" << label << ")";
+    last = dim;
+  }
+  return success();
+}
+
 bool pp::areDistinct(int64_t rank, ArrayRef<ArrayRef<int64_t>> lists) {
   llvm::SmallBitVector seen(rank);
   for (ArrayRef<int64_t> list : lists)

@@ -18,6 +18,11 @@ mlir::LogicalResult expectShape(mlir::Operation *op, mlir::Value value,
                                 llvm::ArrayRef<int64_t> shape,
                                 llvm::StringRef label);
 
+/// Checks that `dims` strictly increase below `rank`.
+mlir::LogicalResult expectIncreasing(mlir::Operation *op,
+                                     llvm::ArrayRef<int64_t> dims, int64_t rank,
+                                     llvm::StringRef label);
+
 /// Whether the lists name distinct dimensions of `rank`.
 bool areDistinct(int64_t rank, llvm::ArrayRef<llvm::ArrayRef<int64_t>> lists);
 

@@ -6,6 +6,7 @@
 // operands are tensors of static shape.
 //
 //===----------------------------------------------------------------------===//
+#include "OpVerifiers.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Values.h"
 
@@ -41,6 +42,11 @@ LogicalResult ReshapeOp::verify() {
   return emitOpError() << "expects " << ranked(getOperand()).getNumElements()
                        << " elements, got " << getType().getNumElements()
                        << " (reshape_c1)";
+}
+
+LogicalResult ReverseOp::verify() {
+  return expectIncreasing(*this, getDimensions(), getType().getRank(),
+                          "reverse_c1");
 }
 
 LogicalResult TransposeOp::verify() {

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"
+#include "pp/IR/AllOps.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Model.h"
 
@@ -109,10 +110,13 @@ template <typename OpTy> ShardingRule elementwiseRule(OpTy op) {
   return rule;
 }
 
-template <typename... OpTys> void attachElementwise(MLIRContext *context) {
-  (OpTys::template attachInterface<
-       ShardingModel<OpTys, elementwiseRule<OpTys>>>(*context),
-   ...);
+void attachElementwise(MLIRContext *context) {
+  visitAllOps([&](auto tag) {
+    using OpTy = typename decltype(tag)::Type;
+    if constexpr (OpTy::template hasTrait<OpTrait::Elementwise>())
+      OpTy::template attachInterface<
+          ShardingModel<OpTy, elementwiseRule<OpTy>>>(*context);
+  });
 }
 
 template <typename... OpTys> void attachIdentities(MLIRContext *context) {
@@ -151,10 +155,7 @@ ShardingRule dotGeneralRule(DotGeneralOp op) {
 } // namespace
 
 void pp::registerComputeShardings(MLIRContext *context) {
-  attachElementwise<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, ErfOp,
-                    LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp, SubOp,
-                    MulOp, DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp, CompareOp,
-                    SelectOp, ConvertOp, StopGradientOp>(context);
+  attachElementwise(context);
   attachIdentities<ShardingConstraintOp, ReshardOp, NameOp>(context);
   DotGeneralOp::attachInterface<ShardingModel<DotGeneralOp, dotGeneralRule>>(
       *context);

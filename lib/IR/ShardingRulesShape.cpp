@@ -44,6 +44,18 @@ ShardingRule transposeRule(TransposeOp op) {
   return rule;
 }
 
+/// An element comes from the other end: what is reversed is needed whole.
+ShardingRule reverseRule(ReverseOp op) {
+  ShardingRule rule;
+  TensorFactors tensor = addParallel(rule, shapeOf(op.getOperand()));
+  for (int64_t dim : op.getDimensions())
+    rule.factors[tensor[dim].front()].kind = FactorKind::Replicated;
+  rule.operands = {tensor};
+  rule.results = {tensor};
+  rule.additive = {{0}};
+  return rule;
+}
+
 //===----------------------------------------------------------------------===//
 // Reshape
 //===----------------------------------------------------------------------===//
@@ -376,6 +388,7 @@ ShardingRule dynamicUpdateSliceRule(DynamicUpdateSliceOp op) {
 void pp::registerShapeShardings(MLIRContext *context) {
   BroadcastOp::attachInterface<ShardingModel<BroadcastOp, broadcastRule>>(
       *context);
+  ReverseOp::attachInterface<ShardingModel<ReverseOp, reverseRule>>(*context);
   TransposeOp::attachInterface<ShardingModel<TransposeOp, transposeRule>>(
       *context);
   ReshapeOp::attachInterface<ShardingModel<ReshapeOp, reshapeRule>>(*context);

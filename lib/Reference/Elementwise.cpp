@@ -139,6 +139,8 @@ std::optional<HostTensor> evaluateUnary(Operation *op, const HostTensor &x) {
       .Case([&](AbsOp) { return map([](double v) { return std::fabs(v); }); })
       .Case([&](ExpOp) { return map([](double v) { return std::exp(v); }); })
       .Case([&](LogOp) { return map([](double v) { return std::log(v); }); })
+      .Case(
+          [&](Log1pOp) { return map([](double v) { return std::log1p(v); }); })
       .Case([&](SqrtOp) { return map([](double v) { return std::sqrt(v); }); })
       .Case([&](RsqrtOp) {
         return map([](double v) { return 1.0 / std::sqrt(v); });

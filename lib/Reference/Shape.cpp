@@ -61,6 +61,17 @@ HostTensor transpose(TransposeOp op, const HostTensor &from) {
   return result;
 }
 
+HostTensor reverse(ReverseOp op, const HostTensor &from) {
+  HostTensor result(cast<RankedTensorType>(op.getType()));
+  View view{0, rowMajorStrides(from.shape())};
+  for (int64_t dim : op.getDimensions()) {
+    view.base += (from.shape()[dim] - 1) * view.strides[dim];
+    view.strides[dim] = -view.strides[dim];
+  }
+  readView(from, view, result);
+  return result;
+}
+
 HostTensor slice(SliceOp op, const HostTensor &from) {
   HostTensor result(cast<RankedTensorType>(op.getType()));
   View view{0, rowMajorStrides(from.shape())};
@@ -131,6 +142,7 @@ std::optional<HostTensor> pp::reference::evaluateShape(Operation *op,
         return HostTensor(cast<RankedTensorType>(op.getType()), in[0]->values);
       })
       .Case([&](TransposeOp op) { return transpose(op, *in[0]); })
+      .Case([&](ReverseOp op) { return reverse(op, *in[0]); })
       .Case([&](SliceOp op) { return slice(op, *in[0]); })
       .Case([&](PadOp op) { return pad(op, *in[0], in[1]->values[0]); })
       .Case([&](ConcatenateOp op) { return concatenate(op, in); })

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "pp/IR/AllOps.h"
 #include "pp/IR/Aspects.h"
 
 using namespace mlir;
@@ -267,8 +268,15 @@ template <typename OpT>
 Value elementwise(OpT op, LinalgBuilder b, ValueRange operands) {
   return lowerElementwise(op, b, operands);
 }
-template <typename... Ops> void attachElementwise(MLIRContext *context) {
+template <typename... Ops> void attachScalars(MLIRContext *context) {
   (Ops::template attachInterface<Model<Ops, elementwise<Ops>>>(*context), ...);
+}
+void attachElementwise(MLIRContext *context) {
+  visitAllOps([&](auto tag) {
+    using OpT = typename decltype(tag)::Type;
+    if constexpr (OpT::template hasTrait<OpTrait::Elementwise>())
+      attachScalars<OpT>(context);
+  });
 }
 
 /// Names the overload of `lower` for OpT.
@@ -292,13 +300,10 @@ void pp::registerLinalgModels(DialectRegistry &registry) {
                   scf::SCFDialect, tensor::TensorDialect>();
   registerShardingModels(registry);
   registry.addExtension(+[](MLIRContext *context, PPDialect *) {
-    attachElementwise<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp,
-                      ErfOp, LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp,
-                      SubOp, MulOp, DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp,
-                      CompareOp, SelectOp, ConvertOp, StopGradientOp,
-                      ShardingConstraintOp, ReshardOp, NameOp>(context);
-    attachOverloads<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, PadOp,
-                    ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp,
+    attachElementwise(context);
+    attachScalars<ShardingConstraintOp, ReshardOp, NameOp>(context);
+    attachOverloads<BroadcastOp, ReshapeOp, TransposeOp, ReverseOp, SliceOp,
+                    PadOp, ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp,
                     GatherOp, ScatterAddOp, TopKOp, CumsumOp, RandomBitsOp,
                     ConvolutionOp, ReduceWindowOp, SelectAndScatterOp>(context);
     ConstantOp::attachInterface<Model<ConstantOp, source<ConstantOp>>>(

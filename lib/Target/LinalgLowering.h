@@ -55,6 +55,7 @@ struct LinalgBuilder {
 mlir::Value lower(BroadcastOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(ReshapeOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(TransposeOp op, LinalgBuilder b, mlir::ValueRange operands);
+mlir::Value lower(ReverseOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(SliceOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(PadOp op, LinalgBuilder b, mlir::ValueRange operands);
 mlir::Value lower(ConcatenateOp op, LinalgBuilder b, mlir::ValueRange operands);

@@ -32,6 +32,19 @@ Value pp::lower(TransposeOp op, LinalgBuilder b, ValueRange operands) {
                [](LinalgBuilder, ValueRange scalars) { return scalars[0]; });
 }
 
+Value pp::lower(ReverseOp op, LinalgBuilder b, ValueRange operands) {
+  SmallVector<AffineExpr> places;
+  for (auto [dim, size] : llvm::enumerate(op.getType().getShape())) {
+    AffineExpr place = b.builder.getAffineDimExpr(dim);
+    if (llvm::is_contained(op.getDimensions(), int64_t(dim)))
+      place = size - 1 - place;
+    places.push_back(place);
+  }
+  auto map = AffineMap::get(places.size(), 0, places, b.builder.getContext());
+  return b.map(op.getType(), operands, map,
+               [](LinalgBuilder, ValueRange scalars) { return scalars[0]; });
+}
+
 /// Collapses to one dimension and expands again where no direct grouping fits.
 Value pp::lower(ReshapeOp op, LinalgBuilder b, ValueRange operands) {
   auto from = ranked(operands[0]);

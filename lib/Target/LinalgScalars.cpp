@@ -135,6 +135,7 @@ Value emitFloat(OpBuilder &b, Operation *op, ValueRange x) {
       .Case<AbsOp>([&](auto) { return floating<math::AbsFOp>(b, loc, x); })
       .Case<ExpOp>([&](auto) { return floating<math::ExpOp>(b, loc, x); })
       .Case<LogOp>([&](auto) { return floating<math::LogOp>(b, loc, x); })
+      .Case<Log1pOp>([&](auto) { return floating<math::Log1pOp>(b, loc, x); })
       .Case<SqrtOp>([&](auto) { return floating<math::SqrtOp>(b, loc, x); })
       .Case<RsqrtOp>([&](auto) {
         // An exact division: the processor's estimate of 1 / sqrt(x) and the

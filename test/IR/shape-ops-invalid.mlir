@@ -25,6 +25,14 @@ func.func @reshape_c1(%x: tensor<4x8xf32>) {
 
 // -----
 
+func.func @reverse_c1(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expects strictly increasing dimensions below 2, got [1, 1] (reverse_c1)}}
+  %0 = pp.reverse %x dims [1, 1] : tensor<4x8xf32>
+  return
+}
+
+// -----
+
 func.func @transpose_c1(%x: tensor<4x8xf32>) {
   // expected-error@+1 {{expects a permutation of 2 dimensions, got [0, 0] (transpose_c1)}}
   %0 = pp.transpose %x perm [0, 0] : tensor<4x8xf32> -> tensor<4x4xf32>

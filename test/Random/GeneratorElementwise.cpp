@@ -54,7 +54,7 @@ Value Generator::positiveOnly(Value x) {
     return wholeOp(x);
   switch (below(4)) {
   case 0:
-    return unary<LogOp>(positive(x));
+    return chance(50) ? unary<LogOp>(positive(x)) : unary<Log1pOp>(positive(x));
   case 1:
     return limit(unary<SqrtOp>(positive(x)), 1.3);
   case 2:

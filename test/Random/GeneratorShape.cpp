@@ -21,6 +21,8 @@ Value Generator::move(Value x) {
       return simple(x);
     return limit(make<CumsumOp>(typeOf(x), x, dim, chance(50)), magnitude);
   }
+  if (chance(25))
+    return keep(make<ReverseOp>(typeOf(x), x, Sizes{drawOwnDim(x)}), x);
   Sizes permutation = range(0, rankOf(x)), shape;
   llvm::shuffle(permutation.begin() + ownDim(x), permutation.end(), random);
   for (int64_t dim : permutation)

@@ -112,7 +112,7 @@ std::vector<Case> cases() {
        {"neg", "abs", "exp", "tanh", "erf", "logistic", "sin", "cos", "sign"})
     all.push_back(
         {"", {"5xf64"}, "%y = pp." + op + " %a : tensor<5xf64>", "5xf64"});
-  for (std::string op : {"log", "sqrt", "rsqrt"})
+  for (std::string op : {"log", "log1p", "sqrt", "rsqrt"})
     all.push_back({"",
                    {"5xf64"},
                    "%e = pp.exp %a : tensor<5xf64>\n"
@@ -178,7 +178,8 @@ std::vector<Case> cases() {
   all.push_back({"moves",
                  {"2x3x4xf64"},
                  R"(
-    %t = pp.transpose %a perm [2, 0, 1] : tensor<2x3x4xf64> -> tensor<4x2x3xf64>
+    %f = pp.reverse %a dims [0, 2] : tensor<2x3x4xf64>
+    %t = pp.transpose %f perm [2, 0, 1] : tensor<2x3x4xf64> -> tensor<4x2x3xf64>
     %r = pp.reshape %t : tensor<4x2x3xf64> -> tensor<8x3xf64>
     %s = pp.slice %r [1, 0], [8, 3], [3, 2] : tensor<8x3xf64> -> tensor<3x2xf64>
     %u = pp.slice %r [0, 1], [3, 3], [1, 1] : tensor<8x3xf64> -> tensor<3x2xf64>

@@ -56,6 +56,7 @@ std::vector<KernelCase> pp::testing::elementwiseCases() {
           KernelCase{"abs", unary("abs")},
           KernelCase{"exp", unary("exp")},
           KernelCase{"log", unary("log"), 0.1, 5},
+          KernelCase{"log1p", unary("log1p"), -0.9, 5},
           KernelCase{"sqrt", unary("sqrt"), 0.1, 5},
           KernelCase{"rsqrt", unary("rsqrt"), 0.1, 5},
           KernelCase{"tanh", unary("tanh")},
@@ -97,6 +98,10 @@ std::vector<KernelCase> pp::testing::shapeCases() {
                                      "  %y = pp.transpose %x perm [2, 0, 1] : "
                                      "tensor<4x6x8x%f> -> tensor<8x4x6x%f>",
                                      "%y", "tensor<8x4x6x%f>")},
+      KernelCase{"reverse",
+                 mainOf("%x: tensor<4x6x8x%f>",
+                        "  %y = pp.reverse %x dims [0, 2] : tensor<4x6x8x%f>",
+                        "%y", "tensor<4x6x8x%f>")},
       KernelCase{"slice",
                  mainOf("%x: tensor<4x6x8x%f>",
                         "  %y = pp.slice %x [0, 1, 2], [4, 6, 8], [1, 2, 3] "

@@ -10,6 +10,7 @@
 #include "KernelCases.h"
 #include "KernelRunner.h"
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace mlir;
 using namespace pp;
@@ -55,6 +56,40 @@ INSTANTIATE_TEST_SUITE_P(Reductions, Kernels,
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(Types, Kernels,
                          ::testing::ValuesIn(pp::testing::typeCases()), nameOf);
+
+/// A row's part of an op drops dimensions: an attribute that speaks of them and
+/// is not in the op's PP_Dimensions would be copied as it is.
+TEST(KernelOps, SayWhichAttributesSpeakOfDimensions) {
+  // Numbers of a stream, and amounts per dimension of a window.
+  const std::set<std::string> others = {
+      "stream", "sizes", "strides",      "dilations",
+      "low",    "high",  "lhs_dilation", "rhs_dilation"};
+  for (const auto &cases :
+       {pp::testing::elementwiseCases(), pp::testing::shapeCases(),
+        pp::testing::reductionCases(), pp::testing::typeCases()})
+    for (const KernelCase &one : cases) {
+      pp::testing::Context context;
+      auto module =
+          context.parse(pp::testing::replaceAll(one.text, "%f", "f32"));
+      ASSERT_TRUE(module) << one.name;
+      module->walk([&](DimensionOpInterface op) {
+        std::set<std::string> said = others;
+        for (const DimensionAttr &attr : op.getDimensionAttrs())
+          said.insert(attr.name.str());
+        auto attributes =
+            dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
+        for (NamedAttribute attribute :
+             attributes ? attributes.getValue() : ArrayRef<NamedAttribute>()) {
+          auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+          if (isa<DenseI64ArrayAttr>(attribute.getValue()) ||
+              (number && number.getType().isInteger(64)))
+            EXPECT_TRUE(said.count(attribute.getName().str()))
+                << op->getName().getStringRef().str() << ": "
+                << attribute.getName().str();
+        }
+      });
+    }
+}
 
 /// What a backward kernel computes again is compared with what a forward one
 /// kept: an op rounds once, whatever stands around it.

@@ -202,8 +202,8 @@ TEST(SpecialValuesOfTheInterpreter, AreThoseOfIeee754) {
 }
 
 TEST_P(SpecialValues, Unary) {
-  for (std::string op : {"neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh",
-                         "erf", "logistic", "sin", "cos", "sign"})
+  for (std::string op : {"neg", "abs", "exp", "log", "log1p", "sqrt", "rsqrt",
+                         "tanh", "erf", "logistic", "sin", "cos", "sign"})
     compare("%z = pp." + op + " %x : %in");
 }
 

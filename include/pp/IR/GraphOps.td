@@ -45,6 +45,9 @@ def PP_ExpOp : PP_UnaryOp<"exp", PP_FloatTensor, "f32", [PP_Transcendental]> {
 def PP_LogOp : PP_UnaryOp<"log", PP_FloatTensor, "f32", [PP_Transcendental]> {
   let summary = "natural logarithm";
 }
+def PP_Log1pOp : PP_UnaryOp<"log1p", PP_FloatTensor, "f32", [PP_Transcendental]> {
+  let summary = "log(1 + x), exact for small x, too";
+}
 def PP_SqrtOp : PP_UnaryOp<"sqrt"> {
   let summary = "square root";
 }
@@ -189,6 +192,7 @@ def PP_IotaOp : PP_PureOp<"iota", [PP_FindsElements]> {
   let arguments = (ins I64Attr:$dimension);
   let results = (outs PP_NumberTensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"dimension", -1>.cpp]>.cpp;
   let assemblyFormat = "`dim` $dimension attr-dict `:` type($result)";
 }
 
@@ -214,6 +218,7 @@ def PP_RandomBitsOp : PP_PureOp<"random_bits", [PP_FindsElements]> {
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape);
   let results = (outs StaticShapeTensorOf<[I32]>:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_PerDimension<"global_shape">.cpp]>.cpp;
   let assemblyFormat = [{
     $seed `,` $step (`offsets` `(` $offsets^ `:` type($offsets) `)` `of` $global_shape)?
     `stream` $stream attr-dict `:` type($seed) `,` type($step) `->` type($result)
@@ -240,6 +245,7 @@ def PP_BroadcastOp : PP_PureOp<"broadcast", [PP_MovesElements, SameOperandsAndRe
   let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$dimensions);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"dimensions", -1>.cpp]>.cpp;
   let assemblyFormat = "$operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
 }
 
@@ -275,7 +281,25 @@ def PP_TransposeOp : PP_PureOp<"transpose", [PP_MovesElements, SameOperandsAndRe
   let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"permutation", 0>.cpp]>.cpp;
   let assemblyFormat = "$operand `perm` $permutation attr-dict `:` type($operand) `->` type($result)";
+}
+
+def PP_ReverseOp : PP_PureOp<"reverse", [PP_MovesElements, SameOperandsAndResultType]> {
+  let summary = "the same elements, in the opposite order along some dimensions";
+  let description = [{
+    Constraints:
+    - (reverse_c1) `dimensions` strictly increase within the operand's rank.
+
+    ```mlir
+    %y = pp.reverse %x dims [1] : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins PP_Tensor:$operand, DenseI64ArrayAttr:$dimensions);
+  let results = (outs PP_Tensor:$result);
+  let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"dimensions", 0>.cpp]>.cpp;
+  let assemblyFormat = "$operand `dims` $dimensions attr-dict `:` type($result)";
 }
 
 def PP_SliceOp : PP_PureOp<"slice", [PP_MovesElements, SameOperandsAndResultElementType]> {
@@ -296,6 +320,8 @@ def PP_SliceOp : PP_PureOp<"slice", [PP_MovesElements, SameOperandsAndResultElem
                        DenseI64ArrayAttr:$limits, DenseI64ArrayAttr:$strides);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_PerDimension<"starts">.cpp,
+    PP_Ends<"limits">.cpp, PP_PerDimension<"strides">.cpp]>.cpp;
   let assemblyFormat = [{
     $operand $starts `,` $limits `,` $strides attr-dict `:` type($operand) `->` type($result)
   }];
@@ -318,6 +344,8 @@ def PP_PadOp : PP_PureOp<"pad", [PP_MovesElements, SameOperandsAndResultElementT
                        DenseI64ArrayAttr:$high, DenseI64ArrayAttr:$interior);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_PerDimension<"low">.cpp,
+    PP_PerDimension<"high">.cpp, PP_PerDimension<"interior">.cpp]>.cpp;
   let assemblyFormat = [{
     $operand `,` $value `low` $low `high` $high `interior` $interior attr-dict
     `:` type($operand) `,` type($value) `->` type($result)
@@ -339,6 +367,7 @@ def PP_ConcatenateOp : PP_PureOp<"concatenate", [PP_MovesElements, SameOperandsA
   let arguments = (ins Variadic<PP_Tensor>:$operands, I64Attr:$dimension);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"dimension", -1>.cpp]>.cpp;
   let assemblyFormat = "$operands `dim` $dimension attr-dict `:` type($operands) `->` type($result)";
 }
 
@@ -397,6 +426,7 @@ def PP_ReduceOp : PP_PureOp<"reduce", [PP_ComputesElements, SameOperandsAndResul
   let arguments = (ins PP_ReductionAttr:$reduction, PP_Tensor:$operand, DenseI64ArrayAttr:$dimensions);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"dimensions", 0>.cpp]>.cpp;
   let assemblyFormat = "`` $reduction $operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
 }
 
@@ -415,6 +445,7 @@ def PP_ArgmaxOp : PP_PureOp<"argmax", [PP_FindsElements]> {
   let arguments = (ins PP_NumberTensor:$operand, I64Attr:$dimension);
   let results = (outs StaticShapeTensorOf<[I32]>:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"dimension", 0>.cpp]>.cpp;
   let assemblyFormat = "$operand `dim` $dimension attr-dict `:` type($operand) `->` type($result)";
 }
 
@@ -434,6 +465,7 @@ def PP_TopKOp : PP_PureOp<"top_k", [PP_FindsElements, PP_ReadsMany]> {
   let arguments = (ins PP_NumberTensor:$operand, I64Attr:$dimension);
   let results = (outs StaticShapeTensorOf<[I32]>:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"dimension", 0>.cpp]>.cpp;
   let assemblyFormat = "$operand `dim` $dimension attr-dict `:` type($operand) `->` type($result)";
 }
 
@@ -450,6 +482,7 @@ def PP_CumsumOp : PP_PureOp<"cumsum", [PP_ComputesElements, PP_ReadsMany, SameOp
   let arguments = (ins PP_NumberTensor:$operand, I64Attr:$dimension, UnitAttr:$reverse);
   let results = (outs PP_NumberTensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"dimension", 0>.cpp]>.cpp;
   let assemblyFormat = "$operand `dim` $dimension (`reverse` $reverse^)? attr-dict `:` type($result)";
 }
 
@@ -472,7 +505,8 @@ def PP_DotGeneralOp : PP_PureOp<"dot_general", [PP_FindsElements, PP_ReadsMany]>
     DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
   let results = (outs PP_NumberTensor:$result);
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"lhs_batch", 0>.cpp, PP_Names<"rhs_batch", 1>.cpp,
+    PP_Names<"lhs_contract", 0>.cpp, PP_Names<"rhs_contract", 1>.cpp]>.cpp # [{
     /// Dimensions of an operand that are neither batch nor contracting.
     ::llvm::SmallVector<int64_t> getLhsFree();
     ::llvm::SmallVector<int64_t> getRhsFree();
@@ -503,6 +537,7 @@ def PP_GatherOp : PP_PureOp<"gather", [PP_FindsElements]> {
   let arguments = (ins PP_Tensor:$operand, PP_IntTensor:$indices, I64Attr:$batch_dims);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"batch_dims", 0>.cpp]>.cpp;
   let assemblyFormat = "$operand `[` $indices `]` `batch` $batch_dims attr-dict `:` type($operand) `,` type($indices) `->` type($result)";
 }
 
@@ -523,6 +558,7 @@ def PP_ScatterAddOp : PP_PureOp<"scatter_add", [PP_FindsElements, PP_UpdatesOper
   let arguments = (ins PP_NumberTensor:$operand, PP_IntTensor:$indices, PP_NumberTensor:$updates, I64Attr:$batch_dims);
   let results = (outs PP_NumberTensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"batch_dims", 0>.cpp]>.cpp;
   let assemblyFormat = "$operand `[` $indices `]` `,` $updates `batch` $batch_dims attr-dict `:` type($operand) `,` type($indices) `,` type($updates)";
 }
 

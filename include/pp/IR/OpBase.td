@@ -15,6 +15,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "pp/IR/PPAttributes.td"
+include "pp/IR/PPInterfaces.td"
 
 def PP_Tensor : StaticShapeTensorOf<[F64, F32, BF16, I64, I32, I1]>;
 def PP_FloatTensor : StaticShapeTensorOf<[F64, F32, BF16]>;
@@ -58,6 +59,27 @@ def PP_Transcendental : NativeOpTrait<"Transcendental"> {
 
 class PP_Op<string mnemonic, list<Trait> traits = []> : Op<PP_Dialect, mnemonic, traits>;
 class PP_PureOp<string mnemonic, list<Trait> traits = []>
-    : PP_Op<mnemonic, !listconcat([Pure], traits)>;
+    : PP_Op<mnemonic, !listconcat([Pure, PP_DimensionOpInterface], traits)>;
+
+// Attributes that speak of dimensions, as C++ initialisers of pp::DimensionAttr.
+
+/// Names dimensions of operand `tensor`, or of the result if that is -1.
+class PP_Names<string attr, int tensor> {
+  string cpp = "{\"" # attr # "\", ::pp::DimensionAttr::Names, " # tensor # "}";
+}
+/// Has an entry for each dimension of the result.
+class PP_PerDimension<string attr> {
+  string cpp = "{\"" # attr # "\", ::pp::DimensionAttr::PerDimension, -1}";
+}
+/// Has an end for each dimension of the result.
+class PP_Ends<string attr> {
+  string cpp = "{\"" # attr # "\", ::pp::DimensionAttr::Ends, -1}";
+}
+/// All of an op's, for its extraClassDeclaration.
+class PP_Dimensions<list<string> attrs> {
+  string cpp = "static ::llvm::ArrayRef<::pp::DimensionAttr> getDimensionAttrs() {\n"
+                "  static constexpr ::pp::DimensionAttr attrs[] = {" # !interleave(attrs, ", ") # "};\n"
+                "  return attrs;\n}\n";
+}
 
 #endif // PP_IR_OPBASE_TD

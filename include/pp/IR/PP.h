@@ -19,6 +19,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallBitVector.h"
 
+#include "pp/IR/Dimensions.h"
 #include "pp/IR/Enums.h"
 #include "pp/IR/PPDialect.h.inc"
 #include "pp/IR/Real.h"

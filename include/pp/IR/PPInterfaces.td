@@ -2,16 +2,29 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adding an op to the graph means implementing these four. They are attached
-// as external models, one file per aspect (lib/IR/Gradients.cpp,
-// ShardingRules.cpp, Costs.cpp; lib/Target/LinalgLowering.cpp), so an aspect
-// reads as one table and an op without one is reported, never guessed.
+// DimensionOpInterface is part of an op's definition. The others are attached as
+// external models, one file per aspect (lib/IR/Gradients.cpp, ShardingRules.cpp,
+// Costs.cpp; lib/Target/LinalgLowering.cpp), so an aspect reads as one table and
+// an op without one is reported, never guessed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PPINTERFACES_TD
 #define PP_IR_PPINTERFACES_TD
 
 include "mlir/IR/OpBase.td"
+
+def PP_DimensionOpInterface : OpInterface<"DimensionOpInterface"> {
+  let cppNamespace = "::pp";
+  let description = [{ Which attributes of the op speak of dimensions. }];
+  let methods = [
+    StaticInterfaceMethod<[{
+      The attributes that name dimensions or have an entry per dimension
+      (pp/IR/Dimensions.h). `PP_Dimensions` in an op's definition lists them; an
+      integer attribute that it leaves out speaks of no dimension.
+    }], "::llvm::ArrayRef<::pp::DimensionAttr>", "getDimensionAttrs",
+    (ins), "", [{ return {}; }]>
+  ];
+}
 
 def PP_GradientOpInterface : OpInterface<"GradientOpInterface"> {
   let cppNamespace = "::pp";

@@ -43,7 +43,9 @@ def PP_ConvolutionOp : PP_PureOp<"convolution", [PP_FindsElements, PP_ReadsMany]
     DenseI64ArrayAttr:$lhs_dilation, DenseI64ArrayAttr:$rhs_dilation, UnitAttr:$reverse);
   let results = (outs PP_NumberTensor:$result);
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"lhs_batch", 0>.cpp, PP_Names<"rhs_batch", 1>.cpp,
+    PP_Names<"lhs_contract", 0>.cpp, PP_Names<"rhs_contract", 1>.cpp, PP_Names<"lhs_window", 0>.cpp,
+    PP_Names<"rhs_window", 1>.cpp, PP_Names<"result_window", -1>.cpp]>.cpp # [{
     /// Dimensions of an operand that are neither batch nor contracting nor window.
     ::llvm::SmallVector<int64_t> getLhsFree();
     ::llvm::SmallVector<int64_t> getRhsFree();
@@ -63,6 +65,7 @@ class PP_PoolingOp<string mnemonic, list<Trait> traits = []> : PP_PureOp<mnemoni
     DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
     DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"dimensions", 0>.cpp]>.cpp;
 }
 
 def PP_ReduceWindowOp : PP_PoolingOp<"reduce_window", [PP_FindsElements, PP_ReadsMany, SameOperandsAndResultElementType]> {

@@ -35,10 +35,10 @@ namespace {
 
 /// Local, and reads no more than it writes: views, counters, elementwise ops.
 bool canRepeat(Operation *op) {
-  return op->hasTrait<OpTrait::Elementwise>() ||
-         isa<ConstantOp, IotaOp, AxisIndexOp, RandomBitsOp, BroadcastOp,
-             ReshapeOp, TransposeOp, SliceOp, PadOp, ConcatenateOp,
-             DynamicSliceOp, AllSliceOp>(op);
+  const bool isMove =
+      op->hasTrait<MovesElements>() && !op->hasTrait<UpdatesOperand>();
+  return op->hasTrait<OpTrait::Elementwise>() || isMove ||
+         isa<ConstantOp, IotaOp, AxisIndexOp, RandomBitsOp, AllSliceOp>(op);
 }
 
 /// True for what is computed apart, from memory to memory.

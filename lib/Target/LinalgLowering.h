@@ -8,7 +8,7 @@
 #ifndef PP_LIB_TARGET_LINALGLOWERING_H
 #define PP_LIB_TARGET_LINALGLOWERING_H
 
-#include "LinalgScalars.h"
+#include "Scalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -50,6 +50,12 @@ struct LinalgBuilder {
   /// The projection of `rank` loop dimensions onto `dims`.
   mlir::AffineMap projection(int64_t rank, llvm::ArrayRef<int64_t> dims);
 };
+
+/// The op's result, of any op that a kernel of a processor holds; reports
+/// others.
+mlir::FailureOr<mlir::Value> lowerToLinalg(mlir::Operation *op,
+                                           mlir::OpBuilder &builder,
+                                           mlir::ValueRange operands);
 
 // LinalgLoweringShape.cpp
 mlir::Value lower(BroadcastOp op, LinalgBuilder b, mlir::ValueRange operands);

@@ -14,31 +14,37 @@
 
 namespace pp::gpu {
 
+// ElementRules.cpp
+Scalars getElements(const Question &question, ConstantOp op);
+Scalars getElements(const Question &question, IotaOp op);
+Scalars getElements(const Question &question, AxisIndexOp op);
+Scalars getElements(const Question &question, RandomBitsOp op);
+
 // ElementRulesShape.cpp
-Scalars broadcast(const Question &question, BroadcastOp op);
-Scalars reshape(const Question &question, ReshapeOp op);
-Scalars transpose(const Question &question, TransposeOp op);
-Scalars slice(const Question &question, SliceOp op);
-Scalars pad(const Question &question, PadOp op);
-Scalars concatenate(const Question &question, ConcatenateOp op);
-Scalars dynamicSlice(const Question &question, DynamicSliceOp op);
-Scalars dynamicUpdateSlice(const Question &question, DynamicUpdateSliceOp op);
+Scalars getElements(const Question &question, BroadcastOp op);
+Scalars getElements(const Question &question, ReshapeOp op);
+Scalars getElements(const Question &question, TransposeOp op);
+Scalars getElements(const Question &question, SliceOp op);
+Scalars getElements(const Question &question, PadOp op);
+Scalars getElements(const Question &question, ConcatenateOp op);
+Scalars getElements(const Question &question, DynamicSliceOp op);
+Scalars getElements(const Question &question, DynamicUpdateSliceOp op);
 
 // ElementRulesIndexing.cpp
-Scalars gather(const Question &question, GatherOp op);
-Scalars scatterAdd(const Question &question, ScatterAddOp op);
-Scalars topK(const Question &question, TopKOp op);
-Scalars cumsum(const Question &question, CumsumOp op);
+Scalars getElements(const Question &question, GatherOp op);
+Scalars getElements(const Question &question, ScatterAddOp op);
+Scalars getElements(const Question &question, TopKOp op);
+Scalars getElements(const Question &question, CumsumOp op);
 
 // ElementRulesReduce.cpp
-Scalars reduce(const Question &question, ReduceOp op);
-Scalars argmax(const Question &question, ArgmaxOp op);
-Scalars dot(const Question &question, DotGeneralOp op);
+Scalars getElements(const Question &question, ReduceOp op);
+Scalars getElements(const Question &question, ArgmaxOp op);
+Scalars getElements(const Question &question, DotGeneralOp op);
 
 // ElementRulesWindow.cpp
-Scalars convolution(const Question &question, ConvolutionOp op);
-Scalars reduceWindow(const Question &question, ReduceWindowOp op);
-Scalars selectAndScatter(const Question &question, SelectAndScatterOp op);
+Scalars getElements(const Question &question, ConvolutionOp op);
+Scalars getElements(const Question &question, ReduceWindowOp op);
+Scalars getElements(const Question &question, SelectAndScatterOp op);
 
 } // namespace pp::gpu
 

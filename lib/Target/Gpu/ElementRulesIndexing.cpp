@@ -7,7 +7,7 @@
 // the same every time (ScatterSearch.h).
 //
 //===----------------------------------------------------------------------===//
-#include "../LinalgScalars.h"
+#include "../Scalars.h"
 #include "ElementRulesDetail.h"
 #include "ScatterSearch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-Scalars pp::gpu::gather(const Question &q, GatherOp op) {
+Scalars pp::gpu::getElements(const Question &q, GatherOp op) {
   const int64_t batch = op.getBatchDims();
   auto table = ranked(op.getOperand()), numbers = ranked(op.getIndices());
   if (q.place.crosses || (q.place.run >= 0 && q.place.run < numbers.getRank()))
@@ -53,7 +53,7 @@ static Value widened(Elements &e, const Index &index) {
   return arith::ExtUIOp::create(e.b, e.loc, e.b.getI64Type(), value);
 }
 
-Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
+Scalars pp::gpu::getElements(const Question &q, ScatterAddOp op) {
   const int64_t batch = op.getBatchDims();
   if (q.place.crosses || (q.place.run >= 0 && q.place.run <= batch))
     return {};
@@ -154,7 +154,7 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
 
 /// Rounds, as many as the place says: each finds the largest element behind the
 /// one of the round before, the larger first and, of equal ones, the earlier.
-Scalars pp::gpu::topK(const Question &q, TopKOp op) {
+Scalars pp::gpu::getElements(const Question &q, TopKOp op) {
   if (q.place.run >= 0)
     return {};
   Elements &e = q.elements;
@@ -212,7 +212,7 @@ Scalars pp::gpu::topK(const Question &q, TopKOp op) {
 }
 
 /// Adds in order, as far as the place.
-Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
+Scalars pp::gpu::getElements(const Question &q, CumsumOp op) {
   const int64_t dim = op.getDimension();
   if (q.place.crosses || q.place.run == dim)
     return {};

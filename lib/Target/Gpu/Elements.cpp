@@ -104,12 +104,12 @@ Scalars Elements::get(Value value, const Place &place,
       result = lookup(value, place, layout);
     Operation *op = value.getDefiningOp();
     if (result.empty()) {
-      if (ElementRule rule = findElementRule(op->getName())) {
-        Question question{*this, op, place, {}};
-        if (layout)
-          if (auto layouts = operandLayouts(op, *layout))
-            question.operandLayouts = *layouts;
-        result = rule(question);
+      Question question{*this, op, place, {}};
+      if (layout)
+        if (auto layouts = operandLayouts(op, *layout))
+          question.operandLayouts = *layouts;
+      if (auto elements = applyRule(question)) {
+        result = std::move(*elements);
       } else {
         unknown = unknown ? unknown : op;
         Type element = ranked(value).getElementType();

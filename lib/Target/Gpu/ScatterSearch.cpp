@@ -17,7 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ScatterSearch.h"
-#include "../LinalgScalars.h"
+#include "../Scalars.h"
 #include "Lanes.h"
 #include "Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

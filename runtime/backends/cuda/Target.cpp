@@ -50,6 +50,13 @@ public:
     tuning.sumBlockRows = 0;
     tuning.leastSums = 512;
     tuning.mostSumElements = 8 << 10;
+    tuning.lanesOfRow = 256;
+    tuning.columnsOfCore = 16;
+    tuning.mostMoreParts = 4;
+    tuning.productTile = 128;
+    tuning.leastTiles = 32;
+    tuning.leastTilesOfHalves = 4;
+    tuning.leastPartLength = 256;
     tuning.leastRowElements = 32;
     tuning.mostRowElements = 1024;
     tuning.leastRows = 1024;

@@ -15,11 +15,6 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-/// The widest access of a lane.
-static constexpr int64_t kVectorBytes = 16;
-/// Address spaces, as NVVM numbers them.
-static constexpr unsigned kGlobal = 1, kShared = 3;
-
 //===----------------------------------------------------------------------===//
 // Places
 //===----------------------------------------------------------------------===//

@@ -13,17 +13,15 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-static constexpr int64_t kAlignment = 16;
-
 int64_t Lanes::countBytes(Type element, int64_t count) {
   return llvm::alignTo(
-      llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) * count, kAlignment);
+      llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) * count, kVectorBytes);
 }
 
 int64_t Lanes::countHandedBytes(int64_t lanes, int64_t columns, int64_t bytes) {
   return lanes <= kWarp
              ? 0
-             : 2 * llvm::alignTo(lanes / kWarp * columns * bytes, kAlignment);
+             : 2 * llvm::alignTo(lanes / kWarp * columns * bytes, kVectorBytes);
 }
 
 Lanes::Lanes(Elements &elements, Value thread, int64_t block, int64_t lanes,

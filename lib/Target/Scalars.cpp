@@ -4,9 +4,9 @@
 //
 // Elementwise ops carry no fast-math flags: each rounds once, so that what is
 // computed in two kernels has the same bits, as the gradients of maxima rely
-// on. Sums may be reassociated (else no reduction would be vectorised) but never
-// assume that infinities are absent, of which masks are made, nor NaN, which a
-// comparison behind a sum may look for.
+// on. Sums may be reassociated (else no reduction would be vectorised) but
+// never assume that infinities are absent, of which masks are made, nor NaN,
+// which a comparison behind a sum may look for.
 //
 //===----------------------------------------------------------------------===//
 #include "Scalars.h"

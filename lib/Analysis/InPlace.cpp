@@ -9,15 +9,14 @@
 using namespace mlir;
 using namespace pp;
 
-static bool isRowSum(Operation *op) { return isa<ReduceOp, ArgmaxOp>(op); }
-
 bool pp::hasRowSums(func::FuncOp kernel) {
-  return llvm::any_of(kernel.getBody().front(),
-                      [](Operation &op) { return isRowSum(&op); });
+  return llvm::any_of(kernel.getBody().front(), [](Operation &op) {
+    return op.hasTrait<DropsDimensions>();
+  });
 }
 
 bool pp::isSummedFirst(Operation *op, const RowLayout &layout) {
-  if (!isRowSum(op) || countElements(layout) != 1)
+  if (!op->hasTrait<DropsDimensions>() || countElements(layout) != 1)
     return false;
   auto operands = operandLayouts(op, layout);
   return operands && countElements(operands->front()) > 1;

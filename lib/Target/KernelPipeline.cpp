@@ -325,9 +325,9 @@ LogicalResult expandScalars(ModuleOp module) {
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return llvm::is_contained(
         {math::ExpOp::getOperationName(), math::LogOp::getOperationName(),
-         math::Log1pOp::getOperationName(),
-         math::TanhOp::getOperationName(), math::ErfOp::getOperationName(),
-         math::SinOp::getOperationName(), math::CosOp::getOperationName()},
+         math::Log1pOp::getOperationName(), math::TanhOp::getOperationName(),
+         math::ErfOp::getOperationName(), math::SinOp::getOperationName(),
+         math::CosOp::getOperationName()},
         name);
   });
   arith::populateExpandBFloat16Patterns(patterns);

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a loops kernel in its module. Out: what an artifact says of its launch, the
-// same wherever it is asked.
+// In: a loops kernel in its module. Out: what an artifact says of its launch,
+// the same wherever it is asked.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_KERNELSIGNATURE_H

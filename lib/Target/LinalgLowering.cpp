@@ -10,7 +10,6 @@
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "pp/IR/AllOps.h"
 #include "pp/IR/Aspects.h"
 
 using namespace mlir;
@@ -127,22 +126,23 @@ Value LinalgBuilder::carryThrough(
 
 namespace {
 
-Value lowerElementwise(Operation *op, LinalgBuilder b, ValueRange operands) {
+Value lowerElementwise(ScalarOpInterface op, LinalgBuilder b,
+                       ValueRange operands) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   SmallVector<AffineMap> maps(operands.size(),
                               b.builder.getMultiDimIdentityMap(type.getRank()));
   return b.map(type, operands, maps,
                [&](LinalgBuilder inner, ValueRange scalars) {
-                 return emitScalar(inner.builder, op, scalars);
+                 return op.emitScalar(inner.builder, scalars);
                });
 }
 
-Value lowerSource(ConstantOp op, LinalgBuilder b, ValueRange) {
+Value lower(ConstantOp op, LinalgBuilder b, ValueRange) {
   return arith::ConstantOp::create(b.builder, b.loc, op.getType(),
                                    cast<TypedAttr>(op.getValue()));
 }
 
-Value lowerSource(IotaOp op, LinalgBuilder b, ValueRange) {
+Value lower(IotaOp op, LinalgBuilder b, ValueRange) {
   Type element = op.getType().getElementType();
   return b.map(op.getType(), {}, {}, [&](LinalgBuilder inner, ValueRange) {
     Value position = arith::IndexCastOp::create(
@@ -153,7 +153,7 @@ Value lowerSource(IotaOp op, LinalgBuilder b, ValueRange) {
 }
 
 /// bf16 is summed in f32 and rounded once.
-Value lowerReduce(ReduceOp op, LinalgBuilder b, ValueRange operands) {
+Value lower(ReduceOp op, LinalgBuilder b, ValueRange operands) {
   Type element = op.getType().getElementType(),
        compute = getComputeType(element);
   auto sumType = RankedTensorType::get(op.getType().getShape(), compute);
@@ -183,7 +183,7 @@ Value lowerReduce(ReduceOp op, LinalgBuilder b, ValueRange operands) {
 
 /// Keeps the largest element and its index; only a strictly larger one replaces
 /// it, so the first wins.
-Value lowerArgmax(ArgmaxOp op, LinalgBuilder b, ValueRange operands) {
+Value lower(ArgmaxOp op, LinalgBuilder b, ValueRange operands) {
   auto from = ranked(operands[0]);
   Type element = getComputeType(from.getElementType()),
        index = op.getType().getElementType();
@@ -221,7 +221,7 @@ Value lowerArgmax(ArgmaxOp op, LinalgBuilder b, ValueRange operands) {
 
 /// Plain loops: floating contractions of any size go to a library
 /// (FormContractions.cpp); integers and odd layouts come here.
-Value lowerDot(DotGeneralOp op, LinalgBuilder b, ValueRange operands) {
+Value lower(DotGeneralOp op, LinalgBuilder b, ValueRange operands) {
   int64_t lhsRank = ranked(operands[0]).getRank(),
           rhsRank = ranked(operands[1]).getRank();
   int64_t resultRank = op.getType().getRank();
@@ -242,76 +242,39 @@ Value lowerDot(DotGeneralOp op, LinalgBuilder b, ValueRange operands) {
                        loops);
 }
 
-//===----------------------------------------------------------------------===//
-// Registration
-//===----------------------------------------------------------------------===//
-
-template <typename OpT, auto function>
-struct Model : LinalgOpInterface::ExternalModel<Model<OpT, function>, OpT> {
-  FailureOr<SmallVector<Value>> lowerToLinalg(Operation *op, OpBuilder &builder,
-                                              ValueRange operands) const {
-    LinalgBuilder b{builder, op->getLoc()};
-    // There is nothing to compute of what has no elements, and views of it
-    // that are right have no spelling.
-    auto type = ranked(op->getResult(0));
-    if (type.getNumElements() == 0)
-      return SmallVector<Value>{b.empty(type)};
-    Value result = function(cast<OpT>(op), b, operands);
-    if (!result)
-      return op->emitError("expects element types that ")
-             << op->getName() << " can compute on";
-    return SmallVector<Value>{result};
-  }
-};
-
-template <typename OpT>
-Value elementwise(OpT op, LinalgBuilder b, ValueRange operands) {
-  return lowerElementwise(op, b, operands);
-}
-template <typename... Ops> void attachScalars(MLIRContext *context) {
-  (Ops::template attachInterface<Model<Ops, elementwise<Ops>>>(*context), ...);
-}
-void attachElementwise(MLIRContext *context) {
-  visitAllOps([&](auto tag) {
-    using OpT = typename decltype(tag)::Type;
-    if constexpr (OpT::template hasTrait<OpTrait::Elementwise>())
-      attachScalars<OpT>(context);
-  });
-}
-
-/// Names the overload of `lower` for OpT.
-template <typename OpT>
-Value byOverload(OpT op, LinalgBuilder b, ValueRange operands) {
-  return lower(op, b, operands);
-}
-template <typename... Ops> void attachOverloads(MLIRContext *context) {
-  (Ops::template attachInterface<Model<Ops, byOverload<Ops>>>(*context), ...);
-}
-
-template <typename OpT>
-Value source(OpT op, LinalgBuilder b, ValueRange operands) {
-  return lowerSource(op, b, operands);
-}
-
 } // namespace
 
+FailureOr<Value> pp::lowerToLinalg(Operation *op, OpBuilder &builder,
+                                   ValueRange operands) {
+  LinalgBuilder b{builder, op->getLoc()};
+  // There is nothing to compute of what has no elements, and views of it that
+  // are right have no spelling.
+  auto type = ranked(op->getResult(0));
+  if (type.getNumElements() == 0)
+    return b.empty(type);
+  if (auto scalar = dyn_cast<ScalarOpInterface>(op))
+    return lowerElementwise(scalar, b, operands);
+  if (auto lowering = dyn_cast<LinalgOpInterface>(op))
+    return lowering.lowerToLinalg(builder, operands);
+  return op->emitError("expects an op that can be lowered to loops, got ")
+         << op->getName();
+}
+
 void pp::registerLinalgModels(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
-                  scf::SCFDialect, tensor::TensorDialect>();
+  registry
+      .insert<linalg::LinalgDialect, scf::SCFDialect, tensor::TensorDialect>();
+  registerScalarModels(registry);
   registerShardingModels(registry);
   registry.addExtension(+[](MLIRContext *context, PPDialect *) {
-    attachElementwise(context);
-    attachScalars<ShardingConstraintOp, ReshardOp, NameOp>(context);
-    attachOverloads<BroadcastOp, ReshapeOp, TransposeOp, ReverseOp, SliceOp,
-                    PadOp, ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp,
-                    GatherOp, ScatterAddOp, TopKOp, CumsumOp, RandomBitsOp,
-                    ConvolutionOp, ReduceWindowOp, SelectAndScatterOp>(context);
-    ConstantOp::attachInterface<Model<ConstantOp, source<ConstantOp>>>(
-        *context);
-    IotaOp::attachInterface<Model<IotaOp, source<IotaOp>>>(*context);
-    ReduceOp::attachInterface<Model<ReduceOp, lowerReduce>>(*context);
-    ArgmaxOp::attachInterface<Model<ArgmaxOp, lowerArgmax>>(*context);
-    DotGeneralOp::attachInterface<Model<DotGeneralOp, lowerDot>>(*context);
+    attachLowering<ConstantOp, lower>(context);
+    attachLowering<IotaOp, lower>(context);
+    attachLowering<ReduceOp, lower>(context);
+    attachLowering<ArgmaxOp, lower>(context);
+    attachLowering<DotGeneralOp, lower>(context);
+    attachShapeLowerings(context);
+    attachIndexingLowerings(context);
+    attachScatterLowerings(context);
+    attachWindowLowerings(context);
   });
 }
 

@@ -8,7 +8,7 @@
 #ifndef PP_LIB_TARGET_LINALGLOWERING_H
 #define PP_LIB_TARGET_LINALGLOWERING_H
 
-#include "LinalgScalars.h"
+#include "Scalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -51,34 +51,39 @@ struct LinalgBuilder {
   mlir::AffineMap projection(int64_t rank, llvm::ArrayRef<int64_t> dims);
 };
 
-// LinalgLoweringShape.cpp
-mlir::Value lower(BroadcastOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(ReshapeOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(TransposeOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(ReverseOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(SliceOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(PadOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(ConcatenateOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(DynamicSliceOp op, LinalgBuilder b,
-                  mlir::ValueRange operands);
-mlir::Value lower(DynamicUpdateSliceOp op, LinalgBuilder b,
-                  mlir::ValueRange operands);
+/// The op's result, of any op that a kernel of a processor holds; reports
+/// others.
+mlir::FailureOr<mlir::Value> lowerToLinalg(mlir::Operation *op,
+                                           mlir::OpBuilder &builder,
+                                           mlir::ValueRange operands);
 
-// LinalgLoweringIndexing.cpp
-mlir::Value lower(GatherOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(TopKOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(CumsumOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(RandomBitsOp op, LinalgBuilder b, mlir::ValueRange operands);
+template <typename OpT,
+          mlir::Value (*form)(OpT, LinalgBuilder, mlir::ValueRange)>
+struct LinalgModel
+    : LinalgOpInterface::ExternalModel<LinalgModel<OpT, form>, OpT> {
+  mlir::FailureOr<mlir::Value> lowerToLinalg(mlir::Operation *op,
+                                             mlir::OpBuilder &builder,
+                                             mlir::ValueRange operands) const {
+    mlir::Value result =
+        form(mlir::cast<OpT>(op), {builder, op->getLoc()}, operands);
+    if (!result)
+      return op->emitError("expects element types that ")
+             << op->getName() << " can compute on";
+    return result;
+  }
+};
+/// Attaches `form` as an op's lowering.
+template <typename OpT,
+          mlir::Value (*form)(OpT, LinalgBuilder, mlir::ValueRange)>
+void attachLowering(mlir::MLIRContext *context) {
+  OpT::template attachInterface<LinalgModel<OpT, form>>(*context);
+}
 
-// LinalgLoweringScatter.cpp
-mlir::Value lower(ScatterAddOp op, LinalgBuilder b, mlir::ValueRange operands);
-
-// LinalgLoweringWindow.cpp
-mlir::Value lower(ConvolutionOp op, LinalgBuilder b, mlir::ValueRange operands);
-mlir::Value lower(ReduceWindowOp op, LinalgBuilder b,
-                  mlir::ValueRange operands);
-mlir::Value lower(SelectAndScatterOp op, LinalgBuilder b,
-                  mlir::ValueRange operands);
+// Each attaches those of its file.
+void attachShapeLowerings(mlir::MLIRContext *context);
+void attachIndexingLowerings(mlir::MLIRContext *context);
+void attachScatterLowerings(mlir::MLIRContext *context);
+void attachWindowLowerings(mlir::MLIRContext *context);
 
 } // namespace pp
 

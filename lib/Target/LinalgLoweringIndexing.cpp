@@ -5,7 +5,7 @@
 // gather reads at computed places inside one loop; cumsum is a loop that
 // carries its result, so that it adds in order, and top_k is one, as each
 // largest element comes behind the one before; random_bits is what
-// LinalgScalars.h has on the global row-major index.
+// Scalars.h has on the global row-major index.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace pp;
 
-Value pp::lower(GatherOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(GatherOp op, LinalgBuilder b, ValueRange operands) {
   int64_t batch = op.getBatchDims(), rank = op.getType().getRank();
   int64_t indexRank = ranked(operands[1]).getRank();
   int64_t tableSize = ranked(operands[0]).getDimSize(batch);
@@ -94,7 +94,7 @@ static Value findNext(LinalgBuilder b, Value from, int64_t dim, Value before,
   return generic.getResult(1);
 }
 
-Value pp::lower(TopKOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(TopKOp op, LinalgBuilder b, ValueRange operands) {
   RankedTensorType type = op.getType(), from = ranked(operands[0]);
   int64_t dim = op.getDimension(), rank = type.getRank();
   SmallVector<int64_t> shape(type.getShape());
@@ -141,7 +141,7 @@ Value pp::lower(TopKOp op, LinalgBuilder b, ValueRange operands) {
 
 /// Front to back or back to front. What is added up so far is carried beside
 /// the result, whose places hold the operand until then.
-Value pp::lower(CumsumOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(CumsumOp op, LinalgBuilder b, ValueRange operands) {
   RankedTensorType type = op.getType();
   const int64_t dim = op.getDimension(), rank = type.getRank();
   Type element = type.getElementType(), compute = getComputeType(element);
@@ -188,41 +188,25 @@ Value pp::lower(CumsumOp op, LinalgBuilder b, ValueRange operands) {
 // random_bits
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-Value toI64(LinalgBuilder b, Value value) {
-  Type i64 = b.builder.getI64Type();
-  if (value.getType().isIndex())
-    return arith::IndexCastOp::create(b.builder, b.loc, i64, value);
-  return emitConvert(b.builder, b.loc, value, i64);
-}
-
-} // namespace
-
-Value pp::lower(RandomBitsOp op, LinalgBuilder b, ValueRange operands) {
-  RankedTensorType type = op.getType();
-  ArrayRef<int64_t> whole =
-      op.getGlobalShape() ? *op.getGlobalShape() : type.getShape();
+static Value lower(RandomBitsOp op, LinalgBuilder b, ValueRange operands) {
   SmallVector<Value> scalars;
   for (Value operand : operands)
-    scalars.push_back(toI64(
-        b, tensor::ExtractOp::create(b.builder, b.loc, operand, ValueRange())));
-  return b.map(type, {}, {}, [&](LinalgBuilder inner, ValueRange) -> Value {
-    OpBuilder &builder = inner.builder;
-    Location loc = inner.loc;
-    Value index =
-        arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(0));
-    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-      Value size = arith::ConstantOp::create(
-          builder, loc, builder.getI64IntegerAttr(whole[dim]));
-      Value position = toI64(inner, inner.iteration(dim));
-      if (op.getGlobalShape())
-        position =
-            arith::AddIOp::create(builder, loc, position, scalars[2 + dim]);
-      index = arith::MulIOp::create(builder, loc, index, size);
-      index = arith::AddIOp::create(builder, loc, index, position);
-    }
-    return emitRandomBits(builder, loc, index, scalars[0], scalars[1],
-                          op.getStream());
+    scalars.push_back(
+        tensor::ExtractOp::create(b.builder, b.loc, operand, ValueRange()));
+  return b.map(op.getType(), {}, {}, [&](LinalgBuilder inner, ValueRange) {
+    auto placeAlong = [&](int64_t dim) -> Value {
+      return arith::IndexCastOp::create(inner.builder, inner.loc,
+                                        inner.builder.getI64Type(),
+                                        inner.iteration(dim));
+    };
+    auto operand = [&](unsigned index) { return scalars[index]; };
+    return emitRandomBits(inner.builder, op, placeAlong, operand);
   });
+}
+
+void pp::attachIndexingLowerings(MLIRContext *context) {
+  attachLowering<GatherOp, lower>(context);
+  attachLowering<TopKOp, lower>(context);
+  attachLowering<CumsumOp, lower>(context);
+  attachLowering<RandomBitsOp, lower>(context);
 }

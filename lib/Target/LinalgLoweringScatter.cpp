@@ -262,11 +262,15 @@ Value Scatter::addByRows(LinalgBuilder b, Value table) {
                         });
 }
 
-Value pp::lower(ScatterAddOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(ScatterAddOp op, LinalgBuilder b, ValueRange operands) {
   if (ranked(operands[1]).getNumElements() == 0)
     return operands[0];
   Scatter scatter(op, operands);
   Type element = op.getType().getElementType();
   return element == getComputeType(element) ? scatter.addEach(b, operands[0])
                                             : scatter.addByRows(b, operands[0]);
+}
+
+void pp::attachScatterLowerings(MLIRContext *context) {
+  attachLowering<ScatterAddOp, lower>(context);
 }

@@ -17,13 +17,13 @@ static SmallVector<OpFoldResult> attributes(OpBuilder &builder,
   return getAsIndexOpFoldResult(builder.getContext(), values);
 }
 
-Value pp::lower(BroadcastOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(BroadcastOp op, LinalgBuilder b, ValueRange operands) {
   AffineMap map = b.projection(op.getType().getRank(), op.getDimensions());
   return b.map(op.getType(), operands, map,
                [](LinalgBuilder, ValueRange scalars) { return scalars[0]; });
 }
 
-Value pp::lower(TransposeOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(TransposeOp op, LinalgBuilder b, ValueRange operands) {
   SmallVector<int64_t> inverse(op.getPermutation().size());
   for (auto [index, dim] : llvm::enumerate(op.getPermutation()))
     inverse[dim] = index;
@@ -32,7 +32,7 @@ Value pp::lower(TransposeOp op, LinalgBuilder b, ValueRange operands) {
                [](LinalgBuilder, ValueRange scalars) { return scalars[0]; });
 }
 
-Value pp::lower(ReverseOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(ReverseOp op, LinalgBuilder b, ValueRange operands) {
   SmallVector<AffineExpr> places;
   for (auto [dim, size] : llvm::enumerate(op.getType().getShape())) {
     AffineExpr place = b.builder.getAffineDimExpr(dim);
@@ -46,7 +46,7 @@ Value pp::lower(ReverseOp op, LinalgBuilder b, ValueRange operands) {
 }
 
 /// Collapses to one dimension and expands again where no direct grouping fits.
-Value pp::lower(ReshapeOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(ReshapeOp op, LinalgBuilder b, ValueRange operands) {
   auto from = ranked(operands[0]);
   RankedTensorType to = op.getType();
   if (from == to)
@@ -70,7 +70,7 @@ Value pp::lower(ReshapeOp op, LinalgBuilder b, ValueRange operands) {
   return to == flat ? middle : reshape(middle, to);
 }
 
-Value pp::lower(SliceOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(SliceOp op, LinalgBuilder b, ValueRange operands) {
   return tensor::ExtractSliceOp::create(
       b.builder, b.loc, op.getType(), operands[0],
       attributes(b.builder, op.getStarts()),
@@ -79,7 +79,7 @@ Value pp::lower(SliceOp op, LinalgBuilder b, ValueRange operands) {
 }
 
 /// The padding, with the operand written over it.
-Value pp::lower(PadOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(PadOp op, LinalgBuilder b, ValueRange operands) {
   AffineMap scalar = b.projection(op.getType().getRank(), {});
   Value padding =
       b.map(op.getType(), operands[1], scalar,
@@ -96,7 +96,7 @@ Value pp::lower(PadOp op, LinalgBuilder b, ValueRange operands) {
                                        attributes(b.builder, strides));
 }
 
-Value pp::lower(ConcatenateOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(ConcatenateOp op, LinalgBuilder b, ValueRange operands) {
   Value result = b.empty(op.getType());
   SmallVector<int64_t> start(op.getType().getRank(), 0),
       ones(op.getType().getRank(), 1);
@@ -127,7 +127,7 @@ static SmallVector<OpFoldResult> clampedStarts(LinalgBuilder b,
   return result;
 }
 
-Value pp::lower(DynamicSliceOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(DynamicSliceOp op, LinalgBuilder b, ValueRange operands) {
   auto starts = clampedStarts(b, operands.drop_front(), ranked(operands[0]),
                               op.getType());
   SmallVector<int64_t> ones(op.getType().getRank(), 1);
@@ -137,7 +137,8 @@ Value pp::lower(DynamicSliceOp op, LinalgBuilder b, ValueRange operands) {
       attributes(b.builder, ones));
 }
 
-Value pp::lower(DynamicUpdateSliceOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(DynamicUpdateSliceOp op, LinalgBuilder b,
+                   ValueRange operands) {
   auto part = ranked(operands[1]);
   if (part.getNumElements() == 0)
     return operands[0];
@@ -146,4 +147,16 @@ Value pp::lower(DynamicUpdateSliceOp op, LinalgBuilder b, ValueRange operands) {
   return tensor::InsertSliceOp::create(
       b.builder, b.loc, operands[1], operands[0], starts,
       attributes(b.builder, part.getShape()), attributes(b.builder, ones));
+}
+
+void pp::attachShapeLowerings(MLIRContext *context) {
+  attachLowering<BroadcastOp, lower>(context);
+  attachLowering<ReshapeOp, lower>(context);
+  attachLowering<TransposeOp, lower>(context);
+  attachLowering<ReverseOp, lower>(context);
+  attachLowering<SliceOp, lower>(context);
+  attachLowering<PadOp, lower>(context);
+  attachLowering<ConcatenateOp, lower>(context);
+  attachLowering<DynamicSliceOp, lower>(context);
+  attachLowering<DynamicUpdateSliceOp, lower>(context);
 }

@@ -115,7 +115,7 @@ template <typename OpTy> struct Pooling {
 
 } // namespace
 
-Value pp::lower(ConvolutionOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(ConvolutionOp op, LinalgBuilder b, ValueRange operands) {
   if (isEmpty(operands[0]) || isEmpty(operands[1]) || isEmpty(op.getResult()))
     return b.fill(op.getType(),
                   getIdentity(Reduction::Sum, op.getType().getElementType()));
@@ -159,7 +159,7 @@ Value pp::lower(ConvolutionOp op, LinalgBuilder b, ValueRange operands) {
                        loops);
 }
 
-Value pp::lower(ReduceWindowOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(ReduceWindowOp op, LinalgBuilder b, ValueRange operands) {
   Type element = op.getType().getElementType(),
        compute = getComputeType(element);
   const int64_t rank = op.getType().getRank();
@@ -185,7 +185,8 @@ Value pp::lower(ReduceWindowOp op, LinalgBuilder b, ValueRange operands) {
 
 /// First each window's largest element, as the number of its tap; then, for
 /// every element, the updates of the windows that have it there.
-Value pp::lower(SelectAndScatterOp op, LinalgBuilder b, ValueRange operands) {
+static Value lower(SelectAndScatterOp op, LinalgBuilder b,
+                   ValueRange operands) {
   RankedTensorType type = op.getType();
   auto pooled = ranked(operands[1]);
   Type element = type.getElementType(), compute = getComputeType(element);
@@ -283,4 +284,10 @@ Value pp::lower(SelectAndScatterOp op, LinalgBuilder b, ValueRange operands) {
             emitCombine(nested, loc, Reduction::Sum, scalars[3], addend));
       });
   return b.convert(sum.getResult(0), type);
+}
+
+void pp::attachWindowLowerings(MLIRContext *context) {
+  attachLowering<ConvolutionOp, lower>(context);
+  attachLowering<ReduceWindowOp, lower>(context);
+  attachLowering<SelectAndScatterOp, lower>(context);
 }

@@ -9,12 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "RowLoop.h"
+#include "LinalgLowering.h"
 #include "LocalOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "pp/IR/Model.h"
 #include "pp/Target/KernelCompiler.h"
 #include "llvm/ADT/MapVector.h"
@@ -48,7 +46,6 @@ private:
   void chooseRows();
   LogicalResult emitOps(ValueRange buffers);
   LogicalResult emitOp(Operation *op, const RowLayout &layout);
-  Value emitAxisIndex(AxisIndexOp op);
   Value emitSlice(Value buffer, const RowLayout &layout);
   Value startOf(RowDigit digit);
   /// The part of `value` that a row sees under `layout`.
@@ -194,27 +191,6 @@ Value RowLoop::emitSlice(Value buffer, const RowLayout &layout) {
 
 /// The coordinate over `axes` (major to minor), from the scalars of the launch:
 /// a coordinate per mesh axis, then the micro-batch.
-Value RowLoop::emitAxisIndex(AxisIndexOp op) {
-  Location loc = op.getLoc();
-  MeshAttr mesh = lookupMesh(kernel->getParentOfType<ModuleOp>()).getMesh();
-  Value index = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(0));
-  for (StringAttr name : op.getAxes().getAsRange<StringAttr>()) {
-    MeshAxisAttr axis = mesh.lookup(name);
-    bool isTime = axis.getKind() == AxisKind::Time;
-    int64_t place = isTime ? mesh.getAxes().size() : mesh.indexOf(name);
-    Value position = arith::ConstantIndexOp::create(b, loc, place);
-    Value coordinate = memref::LoadOp::create(b, loc, scalars, position);
-    Value size =
-        arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(axis.getSize()));
-    index = arith::AddIOp::create(
-        b, loc, arith::MulIOp::create(b, loc, index, size), coordinate);
-  }
-  auto type = cast<RankedTensorType>(op.getType());
-  if (!type.getElementType().isInteger(64))
-    index = arith::TruncIOp::create(b, loc, type.getElementType(), index);
-  return tensor::FromElementsOp::create(b, loc, type, index);
-}
-
 LogicalResult RowLoop::emitOp(Operation *op, const RowLayout &layout) {
   SmallVector<RowLayout> layouts = *operandLayouts(op, layout);
   SmallVector<Value> operands;
@@ -228,8 +204,15 @@ LogicalResult RowLoop::emitOp(Operation *op, const RowLayout &layout) {
         value = part;
     return success();
   };
-  if (auto axisIndex = dyn_cast<AxisIndexOp>(op))
-    return setPart(emitAxisIndex(axisIndex));
+  if (auto axisIndex = dyn_cast<AxisIndexOp>(op)) {
+    Value index = emitAxisIndex(b, axisIndex, [&](int64_t position) -> Value {
+      return memref::LoadOp::create(b, op->getLoc(), scalars,
+                                    ValueRange{arith::ConstantIndexOp::create(
+                                        b, op->getLoc(), position)});
+    });
+    return setPart(tensor::FromElementsOp::create(b, op->getLoc(),
+                                                  axisIndex.getType(), index));
+  }
 
   // The local op may be several; all of them are lowered and then dropped.
   Operation *before = b.getInsertionBlock()->getTerminator()->getPrevNode();
@@ -243,17 +226,13 @@ LogicalResult RowLoop::emitOp(Operation *op, const RowLayout &layout) {
     if (isGraphOp(&*it))
       graphOps.push_back(&*it);
   for (Operation *graphOp : graphOps) {
-    auto lowering = dyn_cast<LinalgOpInterface>(graphOp);
-    if (!lowering)
-      return op->emitError("expects an op that can be lowered to loops, got ")
-             << op->getName();
     SmallVector<Value> inputs;
     for (Value operand : graphOp->getOperands())
       inputs.push_back(lowered.lookupOrDefault(operand));
-    auto values = lowering.lowerToLinalg(b, inputs);
-    if (failed(values))
+    auto value = lowerToLinalg(graphOp, b, inputs);
+    if (failed(value))
       return failure();
-    lowered.map(graphOp->getResults(), *values);
+    lowered.map(graphOp->getResult(0), *value);
   }
   result = lowered.lookupOrDefault(result);
   for (Operation *graphOp : llvm::reverse(graphOps))

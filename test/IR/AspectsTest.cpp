@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every graph op has a gradient, a sharding rule and a cost; ops of
-// the other levels have none of them. What is neither listed here nor answers
-// is an op that somebody forgot.
+// Every graph op has a gradient, a sharding rule and a cost, and either a
+// scalar form or a lowering for processors and one for GPUs; ops of the other
+// levels have none of them. What is neither listed here nor answers is an op
+// that somebody forgot.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Aspects.h"
@@ -28,9 +29,8 @@ const std::set<std::string> laterLevels = {
 TEST(Aspects, EveryGraphOpAnswers) {
   mlir::DialectRegistry registry;
   registry.insert<pp::PPDialect>();
-  pp::registerCostModels(registry);
-  pp::registerGradientModels(registry);
-  pp::registerShardingModels(registry);
+  pp::registerForCompilation(registry);
+  pp::registerGpuModels(registry);
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
   for (mlir::RegisteredOperationName name :
@@ -40,6 +40,13 @@ TEST(Aspects, EveryGraphOpAnswers) {
     EXPECT_EQ(name.hasInterface<pp::GradientOpInterface>(), isGraphOp) << op;
     EXPECT_EQ(name.hasInterface<pp::ShardingOpInterface>(), isGraphOp) << op;
     EXPECT_EQ(name.hasInterface<pp::CostOpInterface>(), isGraphOp) << op;
+    const bool isScalar = name.hasInterface<pp::ScalarOpInterface>();
+    EXPECT_GE(isScalar, name.hasTrait<mlir::OpTrait::Elementwise>()) << op;
+    EXPECT_EQ(name.hasInterface<pp::LinalgOpInterface>() || isScalar, isGraphOp)
+        << op;
+    EXPECT_EQ(name.hasInterface<pp::GpuOpInterface>() || isScalar,
+              isGraphOp || op == "axis_index")
+        << op;
     EXPECT_EQ(name.hasTrait<pp::MovesElements>() +
                   name.hasTrait<pp::ComputesElements>() +
                   name.hasTrait<pp::FindsElements>(),

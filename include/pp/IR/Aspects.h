@@ -19,9 +19,15 @@ void registerGradientModels(mlir::DialectRegistry &registry);
 void registerShardingModels(mlir::DialectRegistry &registry);
 /// Attaches CostOpInterface to every graph op (Costs.cpp).
 void registerCostModels(mlir::DialectRegistry &registry);
-/// Attaches LinalgOpInterface to every graph op, and ShardingOpInterface, which
-/// tells rows apart (lib/Target/LinalgLowering*.cpp).
+/// Attaches ScalarOpInterface to every elementwise op
+/// (lib/Target/Scalars.cpp).
+void registerScalarModels(mlir::DialectRegistry &registry);
+/// Attaches LinalgOpInterface to every other graph op, and what its lowering
+/// asks besides: ScalarOpInterface, and ShardingOpInterface, which tells rows
+/// apart (lib/Target/LinalgLowering*.cpp).
 void registerLinalgModels(mlir::DialectRegistry &registry);
+/// The same for GpuOpInterface (lib/Target/Gpu/ElementRules*.cpp).
+void registerGpuModels(mlir::DialectRegistry &registry);
 
 /// The dialects of a model and all of the above: what whoever compiles models
 /// to artifacts needs (lib/Target/LinalgLowering.cpp).

@@ -166,7 +166,7 @@ def PP_StopGradientOp : PP_PureOp<"stop_gradient", [PP_MovesElements, Elementwis
 // Sources
 //===----------------------------------------------------------------------===//
 
-def PP_ConstantOp : PP_PureOp<"constant", [PP_FindsElements, ConstantLike, AllTypesMatch<["value", "result"]>]> {
+def PP_ConstantOp : PP_PureOp<"constant", [PP_FindsElements, PP_MadeByReaders, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let hasFolder = 1;
   let summary = "a literal";
   let description = [{
@@ -179,7 +179,7 @@ def PP_ConstantOp : PP_PureOp<"constant", [PP_FindsElements, ConstantLike, AllTy
   let assemblyFormat = "attr-dict $value";
 }
 
-def PP_IotaOp : PP_PureOp<"iota", [PP_FindsElements]> {
+def PP_IotaOp : PP_PureOp<"iota", [PP_FindsElements, PP_MadeByReaders]> {
   let summary = "counts 0, 1, 2, ... along one dimension";
   let description = [{
     Constraints:
@@ -229,7 +229,7 @@ def PP_RandomBitsOp : PP_PureOp<"random_bits", [PP_FindsElements]> {
 // Shape
 //===----------------------------------------------------------------------===//
 
-def PP_BroadcastOp : PP_PureOp<"broadcast", [PP_MovesElements, SameOperandsAndResultElementType]> {
+def PP_BroadcastOp : PP_PureOp<"broadcast", [PP_MovesElements, PP_MadeByReaders, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "repeats a tensor along new dimensions";
   let description = [{
@@ -249,7 +249,7 @@ def PP_BroadcastOp : PP_PureOp<"broadcast", [PP_MovesElements, SameOperandsAndRe
   let assemblyFormat = "$operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_ReshapeOp : PP_PureOp<"reshape", [PP_MovesElements, SameOperandsAndResultElementType]> {
+def PP_ReshapeOp : PP_PureOp<"reshape", [PP_MovesElements, PP_Rearranges, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "the same elements, row-major, under another shape";
   let description = [{
@@ -266,7 +266,7 @@ def PP_ReshapeOp : PP_PureOp<"reshape", [PP_MovesElements, SameOperandsAndResult
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_TransposeOp : PP_PureOp<"transpose", [PP_MovesElements, SameOperandsAndResultElementType]> {
+def PP_TransposeOp : PP_PureOp<"transpose", [PP_MovesElements, PP_Rearranges, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "permutes dimensions: result dimension i is operand dimension `permutation[i]`";
   let description = [{
@@ -408,7 +408,7 @@ def PP_DynamicUpdateSliceOp : PP_PureOp<"dynamic_update_slice", [PP_MovesElement
 // Reductions, contractions, indexing
 //===----------------------------------------------------------------------===//
 
-def PP_ReduceOp : PP_PureOp<"reduce", [PP_ComputesElements, SameOperandsAndResultElementType]> {
+def PP_ReduceOp : PP_PureOp<"reduce", [PP_ComputesElements, PP_DropsDimensions, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "reduces over dimensions, which the result drops";
   let description = [{
@@ -430,7 +430,7 @@ def PP_ReduceOp : PP_PureOp<"reduce", [PP_ComputesElements, SameOperandsAndResul
   let assemblyFormat = "`` $reduction $operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_ArgmaxOp : PP_PureOp<"argmax", [PP_FindsElements]> {
+def PP_ArgmaxOp : PP_PureOp<"argmax", [PP_FindsElements, PP_DropsDimensions, PP_FindsLargest]> {
   let summary = "index of the first largest element along one dimension, which the result drops";
   let description = [{
     NaN counts as larger than every number.
@@ -449,7 +449,7 @@ def PP_ArgmaxOp : PP_PureOp<"argmax", [PP_FindsElements]> {
   let assemblyFormat = "$operand `dim` $dimension attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_TopKOp : PP_PureOp<"top_k", [PP_FindsElements, PP_ReadsMany]> {
+def PP_TopKOp : PP_PureOp<"top_k", [PP_FindsElements, PP_FindsLargest, PP_ReadsMany]> {
   let summary = "indices of the largest elements along one dimension, largest first";
   let description = [{
     The result's size along `dimension` says how many. Of equal elements the

@@ -25,37 +25,40 @@ def PP_BoolTensor : StaticShapeTensorOf<[I1]>;
 def PP_LogicTensor : StaticShapeTensorOf<[I1, I32, I64]>;
 def PP_ScalarIndex : 0DTensorOf<[I64, I32]>;
 
-/// The result is operand 0 with other values added to it or inserted.
-def PP_UpdatesOperand : NativeOpTrait<"UpdatesOperand"> {
+class PP_OpTrait<string name> : NativeOpTrait<name> {
   let cppNamespace = "::pp";
 }
+
+/// The result is operand 0 with other values added to it or inserted: an element
+/// reads that operand at its own place alone.
+def PP_UpdatesOperand : PP_OpTrait<"UpdatesOperand">;
 
 // What an element of the result is to elements of operands. A graph op says one
 // of the three; passes that form kernels ask for it, not for lists of ops.
 
 /// It is one of theirs, or a constant: nothing is computed.
-def PP_MovesElements : NativeOpTrait<"MovesElements"> {
-  let cppNamespace = "::pp";
-}
+def PP_MovesElements : PP_OpTrait<"MovesElements">;
 /// It is computed of theirs, in their type: in f32 where that is bf16.
-def PP_ComputesElements : NativeOpTrait<"ComputesElements"> {
-  let cppNamespace = "::pp";
-}
+def PP_ComputesElements : PP_OpTrait<"ComputesElements">;
 /// It is of another type, counted, looked up or chosen, or the op has its own
 /// kernels.
-def PP_FindsElements : NativeOpTrait<"FindsElements"> {
-  let cppNamespace = "::pp";
-}
+def PP_FindsElements : PP_OpTrait<"FindsElements">;
 
 /// An element of an operand is read for many of the result, so that it has to be
 /// in memory.
-def PP_ReadsMany : NativeOpTrait<"ReadsMany"> {
-  let cppNamespace = "::pp";
-}
+def PP_ReadsMany : PP_OpTrait<"ReadsMany">;
 /// A call of a mathematical function: not worth computing twice.
-def PP_Transcendental : NativeOpTrait<"Transcendental"> {
-  let cppNamespace = "::pp";
-}
+def PP_Transcendental : PP_OpTrait<"Transcendental">;
+/// Each reader makes the element itself: it is a literal, counted, or that of a
+/// smaller tensor.
+def PP_MadeByReaders : PP_OpTrait<"MadeByReaders">;
+/// The same elements at other places.
+def PP_Rearranges : PP_OpTrait<"Rearranges">;
+/// An element of the result combines all along dimensions, which the result drops.
+def PP_DropsDimensions : PP_OpTrait<"DropsDimensions">;
+/// The op finds which elements are the largest, which depends on how they are
+/// rounded.
+def PP_FindsLargest : PP_OpTrait<"FindsLargest">;
 
 class PP_Op<string mnemonic, list<Trait> traits = []> : Op<PP_Dialect, mnemonic, traits>;
 class PP_PureOp<string mnemonic, list<Trait> traits = []>

@@ -30,23 +30,25 @@ namespace pp {
 /// A key of a plan (pp/IR/PlanKeys.h).
 enum class PlanKey : unsigned;
 
-/// The result is operand 0 with other values added to it or inserted: an
-/// element reads that operand at its own place alone.
-template <typename OpTy>
-class UpdatesOperand : public mlir::OpTrait::TraitBase<OpTy, UpdatesOperand> {};
-
 // OpBase.td says what these mean.
-template <typename OpTy>
-class MovesElements : public mlir::OpTrait::TraitBase<OpTy, MovesElements> {};
-template <typename OpTy>
-class ComputesElements
-    : public mlir::OpTrait::TraitBase<OpTy, ComputesElements> {};
-template <typename OpTy>
-class FindsElements : public mlir::OpTrait::TraitBase<OpTy, FindsElements> {};
-template <typename OpTy>
-class ReadsMany : public mlir::OpTrait::TraitBase<OpTy, ReadsMany> {};
-template <typename OpTy>
-class Transcendental : public mlir::OpTrait::TraitBase<OpTy, Transcendental> {};
+#define PP_TRAIT(name)                                                         \
+  template <typename OpTy>                                                     \
+  class name : public mlir::OpTrait::TraitBase<OpTy, name> {}
+PP_TRAIT(UpdatesOperand);
+PP_TRAIT(MovesElements);
+PP_TRAIT(ComputesElements);
+PP_TRAIT(FindsElements);
+PP_TRAIT(ReadsMany);
+PP_TRAIT(Transcendental);
+PP_TRAIT(MadeByReaders);
+PP_TRAIT(Rearranges);
+PP_TRAIT(DropsDimensions);
+PP_TRAIT(FindsLargest);
+#undef PP_TRAIT
+
+namespace gpu {
+struct Question;
+} // namespace gpu
 
 } // namespace pp
 

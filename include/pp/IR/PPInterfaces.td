@@ -2,10 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// DimensionOpInterface is part of an op's definition. The others are attached as
-// external models, one file per aspect (lib/IR/Gradients.cpp, ShardingRules.cpp,
-// Costs.cpp; lib/Target/LinalgLowering.cpp), so an aspect reads as one table and
-// an op without one is reported, never guessed.
+// An op's definition says which attributes speak of dimensions. Adding an op to
+// the graph means implementing the three interfaces behind that, and either
+// ScalarOpInterface or the two that follow it. They are attached as external
+// models, one file per aspect (lib/IR/Gradients.cpp, ShardingRules.cpp,
+// Costs.cpp; lib/Target/Scalars.cpp, LinalgLowering.cpp,
+// Gpu/ElementRules.cpp), so an aspect reads as one table and an op without one
+// is reported, never guessed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PPINTERFACES_TD
@@ -116,15 +119,42 @@ def PP_CostOpInterface : OpInterface<"CostOpInterface"> {
   ];
 }
 
+def PP_ScalarOpInterface : OpInterface<"ScalarOpInterface"> {
+  let cppNamespace = "::pp";
+  let description = [{
+    An elementwise op on scalars: all that kernels of processors and GPUs need.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Builds an element of the result from one of each operand. bf16 is computed
+      in f32 and rounded at the end.
+    }], "::mlir::Value", "emitScalar",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>
+  ];
+}
+
 def PP_LinalgOpInterface : OpInterface<"LinalgOpInterface"> {
   let cppNamespace = "::pp";
   let description = [{ The op as loops over tensors. }];
   let methods = [
     InterfaceMethod<[{
-      Builds linalg, tensor and arith ops that compute the results from
+      Builds linalg, tensor and arith ops that compute the result from
       `operands` (the op's operands, already lowered).
-    }], "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "lowerToLinalg",
+    }], "::llvm::FailureOr<::mlir::Value>", "lowerToLinalg",
     (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>
+  ];
+}
+
+def PP_GpuOpInterface : OpInterface<"GpuOpInterface"> {
+  let cppNamespace = "::pp";
+  let description = [{ The op as elements at places. }];
+  let methods = [
+    InterfaceMethod<[{
+      Builds the elements of the result at the place that is asked for, or
+      nothing for a run that cannot be had at once: the op is asked for each
+      element of it then.
+    }], "::llvm::SmallVector<::mlir::Value, 8>", "getElements",
+    (ins "const ::pp::gpu::Question &":$question)>
   ];
 }
 

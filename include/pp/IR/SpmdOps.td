@@ -24,7 +24,7 @@ def PP_MeshOp : PP_Op<"mesh", [Symbol]> {
   let assemblyFormat = "$sym_name `=` $mesh attr-dict";
 }
 
-def PP_AxisIndexOp : PP_PureOp<"axis_index"> {
+def PP_AxisIndexOp : PP_PureOp<"axis_index", [PP_MadeByReaders]> {
   let summary = "this device's shard index over `axes` (major to minor): a scalar";
   let description = [{
     On a time axis: the micro-batch.

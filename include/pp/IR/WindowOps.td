@@ -93,7 +93,7 @@ def PP_ReduceWindowOp : PP_PoolingOp<"reduce_window", [PP_FindsElements, PP_Read
   }];
 }
 
-def PP_SelectAndScatterOp : PP_PoolingOp<"select_and_scatter", [PP_FindsElements, PP_ReadsMany, AllTypesMatch<["operand", "result"]>]> {
+def PP_SelectAndScatterOp : PP_PoolingOp<"select_and_scatter", [PP_FindsElements, PP_FindsLargest, PP_ReadsMany, AllTypesMatch<["operand", "result"]>]> {
   let summary = "adds each update where the first largest element of its window lies";
   let description = [{
     The gradient of a largest element: windows slide over `operand` as those of

@@ -1,15 +1,16 @@
-//===- ElementRules.cpp - elementwise ops, sources, and which rule is whose ==//
+//===- ElementRules.cpp - elementwise ops, sources, and all rules attached ===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
 #include "ElementRules.h"
-#include "../LinalgScalars.h"
+#include "../Scalars.h"
 #include "ElementRulesDetail.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "pp/IR/Aspects.h"
 #include "pp/IR/Kernel.h"
 
 using namespace mlir;
@@ -200,7 +201,7 @@ static Scalars compareCounted(OpBuilder &b, CompareOp op,
     SmallVector<Value> sides{number, rest};
     if (runs[1])
       std::swap(sides[0], sides[1]);
-    result.push_back(emitScalar(b, op, sides));
+    result.push_back(cast<ScalarOpInterface>(*op).emitScalar(b, sides));
   }
   return result;
 }
@@ -238,7 +239,7 @@ static Scalars elementwise(const Question &q) {
     SmallVector<Value> scalars;
     for (Scalars &operand : operands)
       scalars.push_back(operand[lane]);
-    result.push_back(emitScalar(b, q.op, scalars));
+    result.push_back(cast<ScalarOpInterface>(q.op).emitScalar(b, scalars));
     // A product and a sum may be one instruction.
     if (isa<AddOp, SubOp, MulOp>(q.op) && isApproximate(q.op))
       if (auto op =
@@ -250,7 +251,7 @@ static Scalars elementwise(const Question &q) {
   return result;
 }
 
-static Scalars constant(const Question &q, ConstantOp op) {
+static Scalars getElements(const Question &q, ConstantOp op) {
   auto value = cast<DenseElementsAttr>(op.getValue());
   if (value.isSplat())
     return q.spread({arith::ConstantOp::create(
@@ -261,7 +262,7 @@ static Scalars constant(const Question &q, ConstantOp op) {
 }
 
 /// Counted in integers, so that every type rounds each number once.
-static Scalars iota(const Question &q, IotaOp op) {
+static Scalars getElements(const Question &q, IotaOp op) {
   if (q.place.crosses)
     return {};
   const int64_t dim = op.getDimension();
@@ -290,111 +291,45 @@ static Scalars iota(const Question &q, IotaOp op) {
   return q.spread(result);
 }
 
-/// The coordinate over `axes` (major to minor), from the scalars of the launch.
-static Scalars axisIndex(const Question &q, AxisIndexOp op) {
-  OpBuilder &b = q.elements.b;
-  Location loc = q.elements.loc;
-  MeshAttr mesh =
-      lookupMesh(q.elements.getKernel()->getParentOfType<ModuleOp>()).getMesh();
-  Type i64 = b.getI64Type();
-  auto literal = [&](int64_t number) {
-    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(i64, number));
-  };
-  Value index = literal(0);
-  for (StringAttr name : op.getAxes().getAsRange<StringAttr>()) {
-    MeshAxisAttr axis = mesh.lookup(name);
-    const int64_t position = axis.getKind() == AxisKind::Time
-                                 ? mesh.getAxes().size()
-                                 : mesh.indexOf(name);
-    index = arith::MulIOp::create(b, loc, index, literal(axis.getSize()));
-    index = arith::AddIOp::create(b, loc, index,
-                                  q.elements.getLaunchScalar(position));
-  }
-  return q.spread(
-      {emitConvert(b, loc, index, ranked(op.getResult()).getElementType())});
+static Scalars getElements(const Question &q, AxisIndexOp op) {
+  return q.spread({emitAxisIndex(q.elements.b, op, [&](int64_t position) {
+    return q.elements.getLaunchScalar(position);
+  })});
 }
 
-static Scalars randomBits(const Question &q, RandomBitsOp op) {
+static Scalars getElements(const Question &q, RandomBitsOp op) {
   if (q.place.run >= 0)
     return {};
-  OpBuilder &b = q.elements.b;
-  Location loc = q.elements.loc;
-  Type i64 = b.getI64Type();
-  auto wide = [&](Value value) { return emitConvert(b, loc, value, i64); };
-  ArrayRef<int64_t> whole =
-      op.getGlobalShape() ? *op.getGlobalShape() : op.getType().getShape();
-  Value index;
-  for (auto [dim, size] : llvm::enumerate(whole)) {
-    Value position = wide(q.elements.indices.get(q.place.indices[dim]));
-    if (op.getGlobalShape())
-      position =
-          arith::AddIOp::create(b, loc, position, wide(q.askScalar(2 + dim)));
-    if (index) {
-      Value extent =
-          arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(size));
-      index = arith::MulIOp::create(b, loc, index, extent);
-      position = arith::AddIOp::create(b, loc, index, position);
-    }
-    index = position;
-  }
-  if (!index)
-    index = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(0));
-  return {emitRandomBits(b, loc, index, wide(q.askScalar(0)),
-                         wide(q.askScalar(1)), op.getStream())};
-}
-
-namespace {
-
-using Rules = llvm::DenseMap<TypeID, ElementRule>;
-
-template <typename... Ops> void addElementwise(Rules &rules) {
-  ((rules[TypeID::get<Ops>()] = elementwise), ...);
-}
-
-template <typename OpT, auto function> void add(Rules &rules) {
-  rules[TypeID::get<OpT>()] = [](const Question &question) {
-    return function(question, cast<OpT>(question.op));
+  Elements &e = q.elements;
+  auto placeAlong = [&](int64_t dim) {
+    return emitConvert(e.b, e.loc, e.indices.get(q.place.indices[dim]),
+                       e.b.getI64Type());
   };
+  auto operand = [&](unsigned index) { return q.askScalar(index); };
+  return {emitRandomBits(e.b, op, placeAlong, operand)};
 }
 
-Rules makeRules() {
-  Rules rules;
-  addElementwise<NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, ErfOp,
-                 LogisticOp, SinOp, CosOp, SignOp, NotOp, AddOp, SubOp, MulOp,
-                 DivOp, MaxOp, MinOp, PowOp, AndOp, OrOp, CompareOp, SelectOp,
-                 ConvertOp, StopGradientOp, ShardingConstraintOp, ReshardOp,
-                 NameOp>(rules);
-  add<ConstantOp, constant>(rules);
-  add<IotaOp, iota>(rules);
-  add<AxisIndexOp, axisIndex>(rules);
-  add<RandomBitsOp, randomBits>(rules);
-  add<BroadcastOp, broadcast>(rules);
-  add<ReshapeOp, reshape>(rules);
-  add<TransposeOp, transpose>(rules);
-  add<SliceOp, slice>(rules);
-  add<PadOp, pad>(rules);
-  add<ConcatenateOp, concatenate>(rules);
-  add<DynamicSliceOp, dynamicSlice>(rules);
-  add<DynamicUpdateSliceOp, dynamicUpdateSlice>(rules);
-  add<GatherOp, gather>(rules);
-  add<ScatterAddOp, scatterAdd>(rules);
-  add<TopKOp, topK>(rules);
-  add<CumsumOp, cumsum>(rules);
-  add<ReduceOp, reduce>(rules);
-  add<ArgmaxOp, argmax>(rules);
-  add<DotGeneralOp, dot>(rules);
-  add<ConvolutionOp, convolution>(rules);
-  add<ReduceWindowOp, reduceWindow>(rules);
-  add<SelectAndScatterOp, selectAndScatter>(rules);
-  return rules;
+void pp::registerGpuModels(DialectRegistry &registry) {
+  registerScalarModels(registry);
+  registerShardingModels(registry);
+  registry.addExtension(+[](MLIRContext *context, PPDialect *) {
+    attachRule<ConstantOp, getElements>(context);
+    attachRule<IotaOp, getElements>(context);
+    attachRule<AxisIndexOp, getElements>(context);
+    attachRule<RandomBitsOp, getElements>(context);
+    attachShapeRules(context);
+    attachIndexingRules(context);
+    attachReduceRules(context);
+    attachWindowRules(context);
+  });
 }
 
-} // namespace
-
-ElementRule pp::gpu::findElementRule(OperationName name) {
-  static const Rules rules = makeRules();
-  auto info = name.getRegisteredInfo();
-  return info ? rules.lookup(info->getTypeID()) : nullptr;
+std::optional<Scalars> pp::gpu::applyRule(const Question &question) {
+  if (isa<ScalarOpInterface>(question.op))
+    return elementwise(question);
+  if (auto op = dyn_cast<GpuOpInterface>(question.op))
+    return op.getElements(question);
+  return std::nullopt;
 }
 
 /// The arguments that results take the place of, and all that is computed of

@@ -44,15 +44,9 @@ struct Question {
   }
 };
 
-/// Nothing for a run that the rule cannot take at once: it is asked for each
-/// element of it then.
-using ElementRule = Scalars (*)(const Question &question);
-
-/// Null if there is none.
-ElementRule findElementRule(mlir::OperationName name);
-inline bool hasElementRule(mlir::OperationName name) {
-  return findElementRule(name) != nullptr;
-}
+/// The elements, as GpuOpInterface or ScalarOpInterface of the op has them;
+/// nothing if it has neither.
+std::optional<Scalars> applyRule(const Question &question);
 
 /// Computes what the kernel has one of, where the builder is: before anything
 /// that only some threads come to, or that comes again and again.

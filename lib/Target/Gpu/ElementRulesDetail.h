@@ -1,8 +1,8 @@
-//===- ElementRulesDetail.h - the rules that ElementRules.cpp lists -*- C++ -*//
+//===- ElementRulesDetail.h - how rules are attached ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each is told a place in the op's result and gives the elements there, or
+// A rule is told a place in the op's result and gives the elements there, or
 // nothing for a run that it cannot take at once.
 //
 //===----------------------------------------------------------------------===//
@@ -14,31 +14,23 @@
 
 namespace pp::gpu {
 
-// ElementRulesShape.cpp
-Scalars broadcast(const Question &question, BroadcastOp op);
-Scalars reshape(const Question &question, ReshapeOp op);
-Scalars transpose(const Question &question, TransposeOp op);
-Scalars slice(const Question &question, SliceOp op);
-Scalars pad(const Question &question, PadOp op);
-Scalars concatenate(const Question &question, ConcatenateOp op);
-Scalars dynamicSlice(const Question &question, DynamicSliceOp op);
-Scalars dynamicUpdateSlice(const Question &question, DynamicUpdateSliceOp op);
+template <typename OpT, Scalars (*rule)(const Question &, OpT)>
+struct GpuModel : GpuOpInterface::ExternalModel<GpuModel<OpT, rule>, OpT> {
+  Scalars getElements(mlir::Operation *op, const Question &question) const {
+    return rule(question, mlir::cast<OpT>(op));
+  }
+};
+/// Attaches `rule` as an op's.
+template <typename OpT, Scalars (*rule)(const Question &, OpT)>
+void attachRule(mlir::MLIRContext *context) {
+  OpT::template attachInterface<GpuModel<OpT, rule>>(*context);
+}
 
-// ElementRulesIndexing.cpp
-Scalars gather(const Question &question, GatherOp op);
-Scalars scatterAdd(const Question &question, ScatterAddOp op);
-Scalars topK(const Question &question, TopKOp op);
-Scalars cumsum(const Question &question, CumsumOp op);
-
-// ElementRulesReduce.cpp
-Scalars reduce(const Question &question, ReduceOp op);
-Scalars argmax(const Question &question, ArgmaxOp op);
-Scalars dot(const Question &question, DotGeneralOp op);
-
-// ElementRulesWindow.cpp
-Scalars convolution(const Question &question, ConvolutionOp op);
-Scalars reduceWindow(const Question &question, ReduceWindowOp op);
-Scalars selectAndScatter(const Question &question, SelectAndScatterOp op);
+// Each attaches those of its file.
+void attachShapeRules(mlir::MLIRContext *context);
+void attachIndexingRules(mlir::MLIRContext *context);
+void attachReduceRules(mlir::MLIRContext *context);
+void attachWindowRules(mlir::MLIRContext *context);
 
 } // namespace pp::gpu
 

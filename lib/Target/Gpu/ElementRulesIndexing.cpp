@@ -7,7 +7,7 @@
 // the same every time (ScatterSearch.h).
 //
 //===----------------------------------------------------------------------===//
-#include "../LinalgScalars.h"
+#include "../Scalars.h"
 #include "ElementRulesDetail.h"
 #include "ScatterSearch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-Scalars pp::gpu::gather(const Question &q, GatherOp op) {
+static Scalars getElements(const Question &q, GatherOp op) {
   const int64_t batch = op.getBatchDims();
   auto table = ranked(op.getOperand()), numbers = ranked(op.getIndices());
   if (q.place.crosses || (q.place.run >= 0 && q.place.run < numbers.getRank()))
@@ -53,7 +53,7 @@ static Value widened(Elements &e, const Index &index) {
   return arith::ExtUIOp::create(e.b, e.loc, e.b.getI64Type(), value);
 }
 
-Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
+static Scalars getElements(const Question &q, ScatterAddOp op) {
   const int64_t batch = op.getBatchDims();
   if (q.place.crosses || (q.place.run >= 0 && q.place.run <= batch))
     return {};
@@ -154,7 +154,7 @@ Scalars pp::gpu::scatterAdd(const Question &q, ScatterAddOp op) {
 
 /// Rounds, as many as the place says: each finds the largest element behind the
 /// one of the round before, the larger first and, of equal ones, the earlier.
-Scalars pp::gpu::topK(const Question &q, TopKOp op) {
+static Scalars getElements(const Question &q, TopKOp op) {
   if (q.place.run >= 0)
     return {};
   Elements &e = q.elements;
@@ -212,7 +212,7 @@ Scalars pp::gpu::topK(const Question &q, TopKOp op) {
 }
 
 /// Adds in order, as far as the place.
-Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
+static Scalars getElements(const Question &q, CumsumOp op) {
   const int64_t dim = op.getDimension();
   if (q.place.crosses || q.place.run == dim)
     return {};
@@ -220,15 +220,8 @@ Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
   ArrayRef<int64_t> shape = op.getType().getShape();
   Type element = op.getType().getElementType(),
        compute = getComputeType(element);
-  const int64_t last = shape[dim] - 1;
   auto fromEnd = [&](const Index &index) {
-    if (!op.getReverse())
-      return index;
-    if (index.isLiteral())
-      return IndexBuilder::literal(last - index.literal);
-    Value value = arith::SubIOp::create(e.b, e.loc, e.indices.getLiteral(last),
-                                        e.indices.get(index));
-    return e.indices.known(value, last + 1);
+    return op.getReverse() ? e.indices.mirror(index, shape[dim]) : index;
   };
   auto elementsAt = [&](const Index &position) {
     Indices where = q.place.indices;
@@ -245,4 +238,11 @@ Scalars pp::gpu::cumsum(const Question &q, CumsumOp op) {
         return next;
       });
   return converted(e, all, element);
+}
+
+void pp::gpu::attachIndexingRules(MLIRContext *context) {
+  attachRule<GatherOp, getElements>(context);
+  attachRule<ScatterAddOp, getElements>(context);
+  attachRule<TopKOp, getElements>(context);
+  attachRule<CumsumOp, getElements>(context);
 }

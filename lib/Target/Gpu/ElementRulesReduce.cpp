@@ -6,7 +6,7 @@
 // it (Rows.cpp). bf16 is summed in f32 and rounded once.
 //
 //===----------------------------------------------------------------------===//
-#include "../LinalgScalars.h"
+#include "../Scalars.h"
 #include "ElementRulesDetail.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -135,14 +135,14 @@ static Scalars reduceSerially(const Question &q) {
   return result;
 }
 
-Scalars pp::gpu::reduce(const Question &q, ReduceOp) {
+static Scalars getElements(const Question &q, ReduceOp) {
   return reduceSerially(q);
 }
-Scalars pp::gpu::argmax(const Question &q, ArgmaxOp) {
+static Scalars getElements(const Question &q, ArgmaxOp) {
   return reduceSerially(q);
 }
 
-Scalars pp::gpu::dot(const Question &q, DotGeneralOp op) {
+static Scalars getElements(const Question &q, DotGeneralOp op) {
   if (q.place.run >= 0)
     return {};
   Elements &e = q.elements;
@@ -177,4 +177,10 @@ Scalars pp::gpu::dot(const Question &q, DotGeneralOp op) {
         return {emitCombine(e.b, e.loc, Reduction::Sum, carried[0], product)};
       });
   return {emitConvert(e.b, e.loc, sum[0], element)};
+}
+
+void pp::gpu::attachReduceRules(MLIRContext *context) {
+  attachRule<ReduceOp, getElements>(context);
+  attachRule<ArgmaxOp, getElements>(context);
+  attachRule<DotGeneralOp, getElements>(context);
 }

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-Scalars pp::gpu::broadcast(const Question &q, BroadcastOp op) {
+static Scalars getElements(const Question &q, BroadcastOp op) {
   if (q.place.crosses)
     return {};
   Indices from;
@@ -29,7 +29,7 @@ Scalars pp::gpu::broadcast(const Question &q, BroadcastOp op) {
   return q.spread(q.ask(0, q.elements.at(shape, from, run)));
 }
 
-Scalars pp::gpu::reshape(const Question &q, ReshapeOp op) {
+static Scalars getElements(const Question &q, ReshapeOp op) {
   if (q.place.run >= 0 && !q.place.isDense)
     return {};
   ArrayRef<int64_t> shape = ranked(op.getOperand()).getShape();
@@ -38,7 +38,7 @@ Scalars pp::gpu::reshape(const Question &q, ReshapeOp op) {
   return q.ask(0, q.elements.at(shape, q.place.linear, q.place.run >= 0));
 }
 
-Scalars pp::gpu::transpose(const Question &q, TransposeOp op) {
+static Scalars getElements(const Question &q, TransposeOp op) {
   if (q.place.crosses)
     return {};
   Indices from(q.place.indices.size(), Index());
@@ -52,7 +52,17 @@ Scalars pp::gpu::transpose(const Question &q, TransposeOp op) {
   return q.ask(0, q.elements.at(shape, from, run));
 }
 
-Scalars pp::gpu::slice(const Question &q, SliceOp op) {
+static Scalars getElements(const Question &q, ReverseOp op) {
+  if (q.place.crosses || llvm::is_contained(op.getDimensions(), q.place.run))
+    return {};
+  Indices from = q.place.indices;
+  ArrayRef<int64_t> shape = op.getType().getShape();
+  for (int64_t dim : op.getDimensions())
+    from[dim] = q.elements.indices.mirror(from[dim], shape[dim]);
+  return q.ask(0, q.elements.at(shape, from, q.place.run));
+}
+
+static Scalars getElements(const Question &q, SliceOp op) {
   if (q.place.crosses ||
       (q.place.run >= 0 && op.getStrides()[q.place.run] != 1))
     return {};
@@ -130,7 +140,7 @@ Scalars select(Elements &e, Value condition, ArrayRef<Value> onTrue,
 
 } // namespace
 
-Scalars pp::gpu::pad(const Question &q, PadOp op) {
+static Scalars getElements(const Question &q, PadOp op) {
   auto from = ranked(op.getOperand());
   if (isRowPadding(op)) // whoever asks does not ask for padding
     return q.place.crosses
@@ -160,7 +170,7 @@ Scalars pp::gpu::pad(const Question &q, PadOp op) {
 }
 
 /// The first part that is not over, by a branch: the others are not read.
-Scalars pp::gpu::concatenate(const Question &q, ConcatenateOp op) {
+static Scalars getElements(const Question &q, ConcatenateOp op) {
   const int dim = op.getDimension();
   const int64_t width = q.elements.getWidth();
   bool isAlong = q.place.run == dim;
@@ -212,7 +222,7 @@ static Indices clampedStarts(const Question &q, unsigned first,
   return starts;
 }
 
-Scalars pp::gpu::dynamicSlice(const Question &q, DynamicSliceOp op) {
+static Scalars getElements(const Question &q, DynamicSliceOp op) {
   if (q.place.crosses)
     return {};
   auto from = ranked(op.getOperand());
@@ -222,8 +232,7 @@ Scalars pp::gpu::dynamicSlice(const Question &q, DynamicSliceOp op) {
   return q.ask(0, q.elements.at(from.getShape(), starts, q.place.run));
 }
 
-Scalars pp::gpu::dynamicUpdateSlice(const Question &q,
-                                    DynamicUpdateSliceOp op) {
+static Scalars getElements(const Question &q, DynamicUpdateSliceOp op) {
   auto part = ranked(op.getUpdate());
   auto isWhole = [&](int64_t dim) {
     return part.getDimSize(dim) == op.getType().getDimSize(dim);
@@ -245,4 +254,16 @@ Scalars pp::gpu::dynamicUpdateSlice(const Question &q,
       q.elements.at(part.getShape(), tester.result.indices, q.place.run);
   return select(q.elements, tester.result.isInside, q.ask(1, place),
                 q.ask(0, q.place));
+}
+
+void pp::gpu::attachShapeRules(MLIRContext *context) {
+  attachRule<BroadcastOp, getElements>(context);
+  attachRule<ReshapeOp, getElements>(context);
+  attachRule<TransposeOp, getElements>(context);
+  attachRule<ReverseOp, getElements>(context);
+  attachRule<SliceOp, getElements>(context);
+  attachRule<PadOp, getElements>(context);
+  attachRule<ConcatenateOp, getElements>(context);
+  attachRule<DynamicSliceOp, getElements>(context);
+  attachRule<DynamicUpdateSliceOp, getElements>(context);
 }

@@ -6,7 +6,7 @@
 // and not taken.
 //
 //===----------------------------------------------------------------------===//
-#include "../LinalgScalars.h"
+#include "../Scalars.h"
 #include "ElementRulesDetail.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "pp/IR/Windows.h"
@@ -55,7 +55,7 @@ struct Signed {
 
 } // namespace
 
-Scalars pp::gpu::convolution(const Question &q, ConvolutionOp op) {
+static Scalars getElements(const Question &q, ConvolutionOp op) {
   if (q.place.run >= 0)
     return {};
   Elements &e = q.elements;
@@ -149,7 +149,7 @@ overTaps(Elements &e, OpT op, ArrayRef<Index> position, ValueRange carried,
       });
 }
 
-Scalars pp::gpu::reduceWindow(const Question &q, ReduceWindowOp op) {
+static Scalars getElements(const Question &q, ReduceWindowOp op) {
   if (q.place.run >= 0)
     return {};
   Elements &e = q.elements;
@@ -172,7 +172,7 @@ Scalars pp::gpu::reduceWindow(const Question &q, ReduceWindowOp op) {
 
 /// From the element's side: of the windows that it lies in, the updates of
 /// those whose first largest element it is.
-Scalars pp::gpu::selectAndScatter(const Question &q, SelectAndScatterOp op) {
+static Scalars getElements(const Question &q, SelectAndScatterOp op) {
   if (q.place.run >= 0)
     return {};
   Elements &e = q.elements;
@@ -243,4 +243,10 @@ Scalars pp::gpu::selectAndScatter(const Question &q, SelectAndScatterOp op) {
                         [&] { return Scalars(carried); });
       });
   return {emitConvert(e.b, e.loc, sum[0], element)};
+}
+
+void pp::gpu::attachWindowRules(MLIRContext *context) {
+  attachRule<ConvolutionOp, getElements>(context);
+  attachRule<ReduceWindowOp, getElements>(context);
+  attachRule<SelectAndScatterOp, getElements>(context);
 }

@@ -15,11 +15,6 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-/// The widest access of a lane.
-static constexpr int64_t kVectorBytes = 16;
-/// Address spaces, as NVVM numbers them.
-static constexpr unsigned kGlobal = 1, kShared = 3;
-
 //===----------------------------------------------------------------------===//
 // Places
 //===----------------------------------------------------------------------===//
@@ -104,12 +99,12 @@ Scalars Elements::get(Value value, const Place &place,
       result = lookup(value, place, layout);
     Operation *op = value.getDefiningOp();
     if (result.empty()) {
-      if (ElementRule rule = findElementRule(op->getName())) {
-        Question question{*this, op, place, {}};
-        if (layout)
-          if (auto layouts = operandLayouts(op, *layout))
-            question.operandLayouts = *layouts;
-        result = rule(question);
+      Question question{*this, op, place, {}};
+      if (layout)
+        if (auto layouts = operandLayouts(op, *layout))
+          question.operandLayouts = *layouts;
+      if (auto elements = applyRule(question)) {
+        result = std::move(*elements);
       } else {
         unknown = unknown ? unknown : op;
         Type element = ranked(value).getElementType();

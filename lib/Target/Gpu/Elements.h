@@ -31,6 +31,11 @@
 
 namespace pp::gpu {
 
+/// The widest access of a lane, to which memory is aligned.
+constexpr int64_t kVectorBytes = 16;
+/// Address spaces, as NVVM numbers them.
+constexpr unsigned kGlobal = 1, kShared = 3;
+
 using Scalars = llvm::SmallVector<mlir::Value, 8>;
 
 /// A place in a tensor, or the run that begins there.

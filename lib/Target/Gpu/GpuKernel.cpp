@@ -28,9 +28,7 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-static constexpr int64_t kVectorBytes = 16;
 static constexpr int64_t kFlatBlock = 256;
-static constexpr unsigned kGlobal = 1;
 
 /// What a kernel is built as.
 struct Form {

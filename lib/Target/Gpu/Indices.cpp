@@ -130,6 +130,13 @@ Index IndexBuilder::remainder(const Index &x, int64_t divisor) {
   return {rest, 0, divisor, std::gcd(x.multiple, divisor)};
 }
 
+Index IndexBuilder::mirror(const Index &x, int64_t size) {
+  if (x.isLiteral())
+    return literal(size - 1 - x.literal);
+  return known(arith::SubIOp::create(b, loc, getLiteral(size - 1), get(x)),
+               size);
+}
+
 Index IndexBuilder::limit(const Index &x, int64_t largest) {
   if (x.bound <= largest + 1)
     return x;

@@ -61,6 +61,8 @@ public:
   Index multiply(const Index &x, int64_t factor);
   Index divide(const Index &x, int64_t divisor);
   Index remainder(const Index &x, int64_t divisor);
+  /// The same place counted from the end of `size`.
+  Index mirror(const Index &x, int64_t size);
   /// The smaller one.
   Index limit(const Index &x, int64_t largest);
 

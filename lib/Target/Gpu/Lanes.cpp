@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lanes.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -13,17 +14,16 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-static constexpr int64_t kAlignment = 16;
-
 int64_t Lanes::countBytes(Type element, int64_t count) {
-  return llvm::alignTo(
-      llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) * count, kAlignment);
+  return llvm::alignTo(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) *
+                           count,
+                       kVectorBytes);
 }
 
 int64_t Lanes::countHandedBytes(int64_t lanes, int64_t columns, int64_t bytes) {
   return lanes <= kWarp
              ? 0
-             : 2 * llvm::alignTo(lanes / kWarp * columns * bytes, kAlignment);
+             : 2 * llvm::alignTo(lanes / kWarp * columns * bytes, kVectorBytes);
 }
 
 Lanes::Lanes(Elements &elements, Value thread, int64_t block, int64_t lanes,
@@ -36,40 +36,17 @@ Lanes::Lanes(Elements &elements, Value thread, int64_t block, int64_t lanes,
 
 /// What the lane `distance` away has, within a warp. Words of 32 bits travel.
 Value Lanes::exchange(Value value, int64_t distance) {
-  OpBuilder &b = e.b;
-  Location loc = e.loc;
-  Type type = value.getType(), i32 = b.getI32Type(), i64 = b.getI64Type();
-  auto literal = [&](Type type, int64_t number) -> Value {
-    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, number));
+  Type type = value.getType(), i32 = e.b.getI32Type();
+  auto literal = [&](int64_t number) {
+    return arith::ConstantOp::create(e.b, e.loc, e.b.getI32IntegerAttr(number));
   };
-  if (type.isInteger(1) || type.isBF16()) {
-    Type bits = b.getIntegerType(type.getIntOrFloatBitWidth());
-    Value word = arith::ExtUIOp::create(
-        b, loc, i32,
-        type == bits ? value
-                     : Value(arith::BitcastOp::create(b, loc, bits, value)));
-    word = arith::TruncIOp::create(b, loc, bits, exchange(word, distance));
-    return type == bits ? word
-                        : Value(arith::BitcastOp::create(b, loc, type, word));
-  }
-  if (type.getIntOrFloatBitWidth() == 64) {
-    Value wide = type == i64
-                     ? value
-                     : Value(arith::BitcastOp::create(b, loc, i64, value));
-    Value shift = literal(i64, 32);
-    Value high = arith::TruncIOp::create(
-        b, loc, i32, arith::ShRUIOp::create(b, loc, wide, shift));
-    Value low = arith::TruncIOp::create(b, loc, i32, wide);
-    high = arith::ExtUIOp::create(b, loc, i64, exchange(high, distance));
-    low = arith::ExtUIOp::create(b, loc, i64, exchange(low, distance));
-    wide = arith::OrIOp::create(
-        b, loc, arith::ShLIOp::create(b, loc, high, shift), low);
-    return type == i64 ? wide
-                       : Value(arith::BitcastOp::create(b, loc, type, wide));
-  }
-  return NVVM::ShflOp::create(b, loc, type, literal(i32, -1), value,
-                              literal(i32, distance), literal(i32, kWarp - 1),
-                              NVVM::ShflKind::bfly, UnitAttr());
+  SmallVector<Value> words;
+  for (Value word :
+       LLVM::decomposeValue(e.b, e.loc, value, type.isF32() ? type : i32))
+    words.push_back(NVVM::ShflOp::create(
+        e.b, e.loc, word.getType(), literal(-1), word, literal(distance),
+        literal(kWarp - 1), NVVM::ShflKind::bfly, UnitAttr()));
+  return LLVM::composeValue(e.b, e.loc, words, type);
 }
 
 void Lanes::meet() { NVVM::Barrier0Op::create(e.b, e.loc); }

@@ -57,8 +57,8 @@ using namespace pp::gpu;
 
 namespace {
 
-/// Of mathematics, what is a call of libdevice; sqrt and the like are
-/// instructions, which round correctly.
+/// Makes calls of libdevice of mathematics, but for instructions, which round
+/// correctly.
 LogicalResult callLibdevice(ModuleOp module) {
   MLIRContext *context = module.getContext();
   LLVMTypeConverter types(context);
@@ -66,8 +66,8 @@ LogicalResult callLibdevice(ModuleOp module) {
   populateLibDeviceConversionPatterns(types, patterns, /*benefit=*/1);
   ConversionTarget target(*context);
   target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  target.addIllegalOp<math::ExpOp, math::LogOp, math::TanhOp, math::ErfOp,
-                      math::SinOp, math::CosOp, math::PowFOp>();
+  target.addIllegalDialect<math::MathDialect>();
+  target.addLegalOp<math::AbsFOp, math::AbsIOp, math::FmaOp, math::SqrtOp>();
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
@@ -247,7 +247,7 @@ void pp::gpu::registerGpuDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect,
                   func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
                   NVVM::NVVMDialect, scf::SCFDialect>();
-  registerShardingModels(registry);
+  registerGpuModels(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "RowMapping.h"
 #include "pp/Analysis/InPlace.h"
+#include "pp/Analysis/StridedView.h"
 #include "pp/IR/PP.h"
 #include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
@@ -66,7 +67,7 @@ static SmallVector<RowSum> findSums(func::FuncOp kernel,
   SmallVector<RowSum> sums;
   OpBuilder builder(kernel.getContext());
   for (Operation &op : kernel.getBody().front().without_terminator()) {
-    if (!isa<ReduceOp, ArgmaxOp>(op))
+    if (!op.hasTrait<DropsDimensions>())
       continue;
     for (const RowLayout &layout : parts.layouts.lookup(op.getResult(0))) {
       auto operands = operandLayouts(&op, layout);
@@ -176,9 +177,8 @@ private:
   /// Needs no register: it is known, or another value's.
   static bool isNamed(Value value) {
     Operation *op = value.getDefiningOp();
-    return isRowPadding(op) ||
-           isa_and_present<ConstantOp, IotaOp, BroadcastOp, ReshapeOp,
-                           TransposeOp, SliceOp, AxisIndexOp>(op);
+    return op &&
+           (op->hasTrait<MadeByReaders>() || isViewOp(op) || isRowPadding(op));
   }
   bool isSum(Operation *op) const {
     return llvm::any_of(sums, [&](const RowSum &sum) {

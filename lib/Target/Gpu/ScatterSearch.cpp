@@ -17,7 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ScatterSearch.h"
-#include "../LinalgScalars.h"
+#include "../Scalars.h"
 #include "Lanes.h"
 #include "Tiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -65,6 +65,17 @@ protected:
   template <typename Op> Value make(Value x, Value y) {
     return Op::create(b, loc, x, y);
   }
+  Value plus(Value x, Value y) { return make<arith::AddIOp>(x, y); }
+  Value plus(Value x, int64_t y) { return plus(x, literal(y)); }
+  Value minus(Value x, Value y) { return make<arith::SubIOp>(x, y); }
+  Value minus(Value x, int64_t y) { return minus(x, literal(y)); }
+  Value times(Value x, Value y) { return make<arith::MulIOp>(x, y); }
+  Value times(Value x, int64_t y) { return times(x, literal(y)); }
+  Value over(Value x, Value y) { return make<arith::DivUIOp>(x, y); }
+  Value over(Value x, int64_t y) { return over(x, literal(y)); }
+  Value both(Value x, Value y) { return make<arith::AndIOp>(x, y); }
+  Value either(Value x, Value y) { return make<arith::OrIOp>(x, y); }
+  Value hasBits(Value bits) { return compare(Predicate::ne, bits, literal(0)); }
   Value compare(Predicate predicate, Value x, Value y) {
     return arith::CmpIOp::create(b, loc, predicate, x, y);
   }
@@ -89,13 +100,10 @@ protected:
   /// Of no bits, the last one.
   Value lowestBit(Value bits) {
     return LLVM::CountTrailingZerosOp::create(
-        b, loc, i32,
-        make<arith::OrIOp>(bits, literal(std::numeric_limits<int32_t>::min())),
+        b, loc, i32, either(bits, literal(std::numeric_limits<int32_t>::min())),
         /*is_zero_poison=*/true);
   }
-  Value withoutLowestBit(Value bits) {
-    return make<arith::AndIOp>(bits, make<arith::SubIOp>(bits, literal(1)));
-  }
+  Value withoutLowestBit(Value bits) { return both(bits, minus(bits, 1)); }
   /// As long as there are bits: `body` is given them and what is carried, and
   /// gives those that are left and what is carried on.
   Scalars
@@ -106,9 +114,7 @@ protected:
     auto loop = scf::WhileOp::create(
         b, loc, ValueRange(state).getTypes(), state,
         [&](OpBuilder &, Location, ValueRange values) {
-          Value isAny =
-              compare(arith::CmpIPredicate::ne, values.front(), literal(0));
-          scf::ConditionOp::create(b, loc, isAny, values);
+          scf::ConditionOp::create(b, loc, hasBits(values.front()), values);
         },
         [&](OpBuilder &, Location, ValueRange values) {
           Elements::Scope scope(e);
@@ -119,23 +125,19 @@ protected:
   }
   /// The bits of `bits` that are below that of a lane.
   Value before(Value lane, Value bits) {
-    return make<arith::AndIOp>(
-        bits,
-        make<arith::SubIOp>(make<arith::ShLIOp>(literal(1), lane), literal(1)));
+    return both(bits, minus(make<arith::ShLIOp>(literal(1), lane), 1));
   }
 
-  Value entryOf(Value row, int64_t size) {
-    return make<arith::DivUIOp>(row, literal(size));
-  }
+  Value entryOf(Value row, int64_t size) { return over(row, size); }
   /// The first index, and the one behind the last, of the entries of rows from
   /// `lowest` to `lowest + span`.
   std::pair<Value, Value> findIndices(Value lowest, Value span) {
     Value count = literal(searched.indices);
     if (searched.entries == 1)
       return {literal(0), count};
-    Value last = entryOf(make<arith::AddIOp>(lowest, span), searched.rows);
-    return {make<arith::MulIOp>(entryOf(lowest, searched.rows), count),
-            make<arith::MulIOp>(make<arith::AddIOp>(last, literal(1)), count)};
+    Value last = entryOf(plus(lowest, span), searched.rows);
+    return {times(entryOf(lowest, searched.rows), count),
+            times(plus(last, 1), count)};
   }
   /// The index at a place, and the row of all entries that it says, if it says
   /// one.
@@ -147,9 +149,7 @@ protected:
         numberAt(e.indices.known(place, searched.entries * searched.indices));
     Value row = arith::TruncIOp::create(b, loc, i32, number);
     if (searched.entries > 1)
-      row = make<arith::AddIOp>(
-          row, make<arith::MulIOp>(entryOf(place, searched.indices),
-                                   literal(searched.rows)));
+      row = plus(row, times(entryOf(place, searched.indices), searched.rows));
     return {number, row};
   }
   Value isRow(Value number) {
@@ -201,33 +201,29 @@ private:
 Scalars WarpSearch::visit(Value own, ValueRange sums, AddHits add) {
   // From the lowest row of theirs to the highest: neighbours, as a rule.
   Value lowest = ofAll(NVVM::ReduxKind::UMIN, own),
-        span = make<arith::SubIOp>(ofAll(NVVM::ReduxKind::UMAX, own), lowest);
+        span = minus(ofAll(NVVM::ReduxKind::UMAX, own), lowest);
   Value begin, end;
   std::tie(begin, end) = findIndices(lowest, span);
-  Value rounds = make<arith::DivUIOp>(
-      make<arith::AddIOp>(make<arith::SubIOp>(end, begin),
-                          make<arith::SubIOp>(count, literal(1))),
-      count);
+  Value rounds = over(plus(minus(end, begin), minus(count, 1)), count);
   auto isNear = [&](Value row) {
-    return compare(Predicate::ule, make<arith::SubIOp>(row, lowest), span);
+    return compare(Predicate::ule, minus(row, lowest), span);
   };
   auto placeIn = [&](Value number) {
-    return make<arith::AddIOp>(begin, make<arith::MulIOp>(number, count));
+    return plus(begin, times(number, count));
   };
   auto round = [&](const Index &number, ValueRange carried) -> Scalars {
     Value first = placeIn(emitConvert(b, loc, e.indices.get(number), i32));
-    Value mine = make<arith::AddIOp>(first, self);
+    Value mine = plus(first, self);
     Value isThere = compare(Predicate::ult, mine, end);
-    mine = make<arith::MinUIOp>(mine, make<arith::SubIOp>(end, literal(1)));
+    mine = make<arith::MinUIOp>(mine, minus(end, 1));
     const Read index = indexAt(mine);
     Value row = index.row;
-    Value found = ballot(make<arith::AndIOp>(
-        isThere, make<arith::AndIOp>(isRow(index.number), isNear(row))));
+    Value found = ballot(both(isThere, both(isRow(index.number), isNear(row))));
     return whileAny(found, carried, [&](Value bits, ValueRange so) {
       Value lane = LLVM::CountTrailingZerosOp::create(b, loc, i32, bits,
                                                       /*is_zero_poison=*/true);
       Value target = ofLane(row, lane);
-      Value place = make<arith::AddIOp>(first, numberOf(lane));
+      Value place = plus(first, numberOf(lane));
       Scalars next{withoutLowestBit(bits)};
       const Hit hit{compare(Predicate::eq, target, own), place};
       llvm::append_range(next, add(hit, so));
@@ -239,33 +235,28 @@ Scalars WarpSearch::visit(Value own, ValueRange sums, AddHits add) {
     return e.loop(e.indices.known(rounds, most), sums, round);
   // A few rounds at once, that are done one by one only for who is there.
   auto stretch = [&](const Index &number, ValueRange carried) -> Scalars {
-    Value first = make<arith::MulIOp>(
-              emitConvert(b, loc, e.indices.get(number), i32),
-              literal(kStretch)),
-          mine = make<arith::AddIOp>(placeIn(first), self);
+    Value first =
+              times(emitConvert(b, loc, e.indices.get(number), i32), kStretch),
+          mine = plus(placeIn(first), self);
     Value isAny;
     for (int64_t i = 0; i < kStretch; ++i) {
       Value isHere = isNear(indexAt(mine).row);
-      isAny = i == 0 ? isHere : make<arith::OrIOp>(isAny, isHere);
-      mine = make<arith::AddIOp>(mine, count);
+      isAny = i == 0 ? isHere : either(isAny, isHere);
+      mine = plus(mine, count);
     }
     return e.choose(
-        compare(Predicate::ne, ballot(isAny), literal(0)),
-        ValueRange(carried).getTypes(),
+        hasBits(ballot(isAny)), ValueRange(carried).getTypes(),
         [&] {
-          Value last = make<arith::AddIOp>(first, literal(kStretch));
+          Value last = plus(first, kStretch);
           return e.loop(e.indices.known(first, most),
                         e.indices.known(last, most), 1, carried, round);
         },
         [&] { return Scalars(carried); });
   };
-  Value whole = make<arith::DivUIOp>(
-      make<arith::DivUIOp>(make<arith::SubIOp>(end, begin), count),
-      literal(kStretch));
+  Value whole = over(over(minus(end, begin), count), kStretch);
   Scalars after = e.loop(e.indices.known(whole, most), sums, stretch);
-  return e.loop(
-      e.indices.known(make<arith::MulIOp>(whole, literal(kStretch)), most),
-      e.indices.known(rounds, most), 1, after, round);
+  return e.loop(e.indices.known(times(whole, kStretch), most),
+                e.indices.known(rounds, most), 1, after, round);
 }
 
 //===----------------------------------------------------------------------===//
@@ -307,7 +298,7 @@ private:
   }
   void meet() { NVVM::Barrier0Op::create(b, loc); }
   Value isNear(Value row) {
-    return compare(Predicate::ule, make<arith::SubIOp>(row, lowest), span);
+    return compare(Predicate::ule, minus(row, lowest), span);
   }
 
   Found look(Value first);
@@ -343,8 +334,7 @@ BlockSearch::BlockSearch(Elements &elements, const Team &team,
   Index first = e.indices.limit(team.first, team.runs - 1),
         last = e.indices.add(first, IndexBuilder::literal(team.threads - 1));
   lowest = rowOf(first);
-  span =
-      make<arith::SubIOp>(rowOf(e.indices.limit(last, team.runs - 1)), lowest);
+  span = minus(rowOf(e.indices.limit(last, team.runs - 1)), lowest);
   std::tie(begin, end) = findIndices(lowest, span);
   counts = e.getRoom("counts", 2 * warps * 4);
   places = e.getRoom("places", team.threads * each * 4);
@@ -353,27 +343,27 @@ BlockSearch::BlockSearch(Elements &elements, const Team &team,
 /// Each lane at those from `first` on that are as many apart as there are
 /// lanes.
 BlockSearch::Found BlockSearch::look(Value first) {
-  Value last = make<arith::SubIOp>(end, literal(1)), isAny;
+  Value last = minus(end, 1), isAny;
   SmallVector<Value> mine;
   SmallVector<Read> numbers;
   for (int64_t number = 0; number < each; ++number) {
-    mine.push_back(make<arith::AddIOp>(first, literal(number * kWarp)));
+    mine.push_back(plus(first, number * kWarp));
     numbers.push_back(indexAt(make<arith::MinUIOp>(mine.back(), last)));
     Value isHere = isNear(numbers.back().row);
-    isAny = number == 0 ? isHere : make<arith::OrIOp>(isAny, isHere);
+    isAny = number == 0 ? isHere : either(isAny, isHere);
   }
   SmallVector<Type> types(1 + each, i32);
   Scalars found = e.choose(
-      compare(Predicate::ne, ballot(isAny), literal(0)), types,
+      hasBits(ballot(isAny)), types,
       [&] {
         Scalars some{literal(0)};
         for (auto [place, read] : llvm::zip_equal(mine, numbers)) {
-          Value isHere = make<arith::AndIOp>(
-              isNear(read.row), compare(Predicate::ult, place, end));
+          Value isHere =
+              both(isNear(read.row), compare(Predicate::ult, place, end));
           if (!searched.isNarrow)
-            isHere = make<arith::AndIOp>(isHere, isRow(read.number));
+            isHere = both(isHere, isRow(read.number));
           some.push_back(ballot(isHere));
-          some[0] = make<arith::AddIOp>(some[0], countBits(some.back()));
+          some[0] = plus(some[0], countBits(some.back()));
         }
         return some;
       },
@@ -384,15 +374,14 @@ BlockSearch::Found BlockSearch::look(Value first) {
 /// How many the warps before this one have found, and all of them. Who is in a
 /// turn has read what was found in the one before the last.
 std::pair<Value, Value> BlockSearch::handOver(Value count, Value number) {
-  Value room = make<arith::MulIOp>(make<arith::AndIOp>(number, literal(1)),
-                                   literal(warps));
+  Value room = times(both(number, literal(1)), warps);
   e.onlyIf(compare(Predicate::eq, lane, literal(0)),
-           [&] { store(counts, make<arith::AddIOp>(room, warp), count); });
+           [&] { store(counts, plus(room, warp), count); });
   meet();
   Value before = literal(0), all = literal(0);
   for (int64_t other = 0; other < warps; ++other) {
-    Value next = load(counts, make<arith::AddIOp>(room, literal(other)));
-    all = make<arith::AddIOp>(all, next);
+    Value next = load(counts, plus(room, other));
+    all = plus(all, next);
     if (other + 1 < warps)
       before =
           choose(compare(Predicate::ugt, warp, literal(other)), all, before);
@@ -403,15 +392,12 @@ std::pair<Value, Value> BlockSearch::handOver(Value count, Value number) {
 /// From `place` on, the places of what a warp has found, in order.
 void BlockSearch::writeDown(const Found &found, Value first, Value place) {
   for (auto [number, lanes] : llvm::enumerate(found.lanes)) {
-    Value isMine = compare(
-        Predicate::ne,
-        make<arith::AndIOp>(lanes, make<arith::ShLIOp>(literal(1), lane)),
-        literal(0));
+    Value isMine = hasBits(both(lanes, make<arith::ShLIOp>(literal(1), lane)));
     e.onlyIf(isMine, [&, lanes = lanes, number = number] {
-      store(places, make<arith::AddIOp>(place, countBits(before(lane, lanes))),
-            make<arith::AddIOp>(first, literal(number * kWarp)));
+      store(places, plus(place, countBits(before(lane, lanes))),
+            plus(first, number * kWarp));
     });
-    place = make<arith::AddIOp>(place, countBits(lanes));
+    place = plus(place, countBits(lanes));
   }
 }
 
@@ -423,10 +409,10 @@ Scalars BlockSearch::take(int64_t most, Value &left, Value place, Value row,
     Value next = lowestBit(left);
     Value isHere;
     if (most > 1)
-      isHere = compare(Predicate::ne, left, literal(0));
+      isHere = hasBits(left);
     if (!isOneRow) {
       Value isOwn = compare(Predicate::eq, ofLane(row, next), own);
-      isHere = isHere ? make<arith::AndIOp>(isHere, isOwn) : isOwn;
+      isHere = isHere ? both(isHere, isOwn) : isOwn;
     } else if (!isHere) {
       isHere = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
     }
@@ -441,19 +427,16 @@ Scalars BlockSearch::take(int64_t most, Value &left, Value place, Value row,
 Scalars BlockSearch::goThrough(Value total, Value own, ValueRange sums,
                                AddHits add) {
   Value mine = isOneRow ? own : ofAll(NVVM::ReduxKind::UMIN, own),
-        mineSpan =
-            isOneRow
-                ? literal(0)
-                : make<arith::SubIOp>(ofAll(NVVM::ReduxKind::UMAX, own), mine);
+        mineSpan = isOneRow ? literal(0)
+                            : minus(ofAll(NVVM::ReduxKind::UMAX, own), mine);
   const int64_t most = warps * kWarp * each + 1;
   auto round = [&](const Index &base, ValueRange carried) -> Scalars {
-    Value number = make<arith::AddIOp>(valueOf(base), lane);
+    Value number = plus(valueOf(base), lane);
     Value isThere = compare(Predicate::ult, number, total);
     number = choose(isThere, number, literal(0));
     Value place = load(places, number), row = indexAt(place).row;
-    Value isOurs =
-        compare(Predicate::ule, make<arith::SubIOp>(row, mine), mineSpan);
-    Value ours = ballot(make<arith::AndIOp>(isThere, isOurs));
+    Value isOurs = compare(Predicate::ule, minus(row, mine), mineSpan);
+    Value ours = ballot(both(isThere, isOurs));
     return whileAny(ours, carried, [&](Value bits, ValueRange so) {
       Value count = countBits(bits);
       auto takeSome = [&](int64_t hits) {
@@ -481,26 +464,21 @@ Scalars BlockSearch::goThrough(Value total, Value own, ValueRange sums,
 
 Scalars BlockSearch::visit(Value own, ValueRange sums, AddHits add) {
   const int64_t part = warps * kWarp * each;
-  Value count = make<arith::SubIOp>(end, begin);
-  Value turns = make<arith::DivUIOp>(
-      make<arith::AddIOp>(count, literal(part - 1)), literal(part));
-  Value firstOfLane =
-      make<arith::AddIOp>(make<arith::AddIOp>(begin, lane),
-                          make<arith::MulIOp>(warp, literal(kWarp * each)));
+  Value count = minus(end, begin);
+  Value turns = over(plus(count, part - 1), part);
+  Value firstOfLane = plus(plus(begin, lane), times(warp, kWarp * each));
   const int64_t most = searched.entries * searched.indices + 1;
   Scalars all =
       e.loop(e.indices.known(turns, most), sums,
              [&](const Index &turn, ValueRange carried) -> Scalars {
                Value number = valueOf(turn);
-               Value first = make<arith::AddIOp>(
-                   firstOfLane, make<arith::MulIOp>(number, literal(part)));
+               Value first = plus(firstOfLane, times(number, part));
                const Found found = look(first);
                const auto [place, total] = handOver(found.count, number);
                return e.choose(
-                   compare(Predicate::ne, total, literal(0)),
-                   ValueRange(carried).getTypes(),
+                   hasBits(total), ValueRange(carried).getTypes(),
                    [&, place = place, total = total] {
-                     e.onlyIf(compare(Predicate::ne, found.count, literal(0)),
+                     e.onlyIf(hasBits(found.count),
                               [&] { writeDown(found, first, place); });
                      meet();
                      return goThrough(total, own, carried, add);

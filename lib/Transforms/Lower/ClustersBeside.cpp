@@ -31,8 +31,9 @@ struct Group {
 
 /// Whether each element is computed by itself.
 static bool isFlat(const KernelCluster &cluster) {
-  return llvm::none_of(
-      cluster.ops, [](Operation *op) { return isa<ReduceOp, ArgmaxOp>(op); });
+  return llvm::none_of(cluster.ops, [](Operation *op) {
+    return op->hasTrait<DropsDimensions>();
+  });
 }
 
 /// One row of everything: elements are not divided into rows at all.

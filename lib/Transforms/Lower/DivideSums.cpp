@@ -245,9 +245,6 @@ bool pp::divideColumnSum(ReduceOp sum, const pprt::KernelTuning &tuning) {
   return true;
 }
 
-/// So many times the parts that are needed may there be, or so many fewer.
-static constexpr int64_t kMostMore = 4;
-
 static RankedTensorType inF32IfHalf(RankedTensorType type) {
   return type.getElementType().isBF16()
              ? type.clone(Float32Type::get(type.getContext()))
@@ -263,7 +260,6 @@ static bool isSumBesideProduct(ReduceOp sum) {
 }
 
 bool pp::divideFewSums(ReduceOp sum, const pprt::KernelTuning &tuning) {
-  constexpr int64_t kFewColumns = 16;
   const auto type = ranked(sum.getOperand());
   SmallVector<int64_t> dims(sum.getDimensions()), shape(type.getShape());
   llvm::sort(dims);
@@ -277,9 +273,9 @@ bool pp::divideFewSums(ReduceOp sum, const pprt::KernelTuning &tuning) {
     columns *= type.getDimSize(dim);
   const int64_t rows = results / columns,
                 length = type.getNumElements() / results;
-  const bool isLong =
-      length > tuning.mostSumElements ||
-      (rows > 1 && length * columns > tuning.mostSumElements * kFewColumns);
+  const bool isLong = length > tuning.mostSumElements ||
+                      (rows > 1 && length * columns > tuning.mostSumElements *
+                                                          tuning.columnsOfCore);
   if (!isLong || rows >= tuning.leastSums || isSumBesideProduct(sum))
     return false;
   int64_t needed = llvm::divideCeil(tuning.leastSums, rows);
@@ -292,16 +288,17 @@ bool pp::divideFewSums(ReduceOp sum, const pprt::KernelTuning &tuning) {
       continue;
     }
     outer.push_back(dim + moved);
-    const bool isWhole = dim != dims.back() && size <= needed * kMostMore;
+    const bool isWhole =
+        dim != dims.back() && size <= needed * tuning.mostMoreParts;
     if (isWhole) {
       // A few parts less than are needed will do.
-      needed = size * kMostMore < needed || size == 1
+      needed = size * tuning.mostMoreParts < needed || size == 1
                    ? llvm::divideCeil(needed, size)
                    : 1;
       continue;
     }
     const int64_t part = smallestDivisor(size, needed);
-    if (part == size || part > needed * kMostMore)
+    if (part == size || part > needed * tuning.mostMoreParts)
       return false;
     needed = 1;
     shape[dim + moved] = part;
@@ -315,8 +312,7 @@ bool pp::divideFewSums(ReduceOp sum, const pprt::KernelTuning &tuning) {
 }
 
 /// How many cores a product's result keeps busy, by the tiles of libraries.
-static int64_t countTiles(DotGeneralOp dot) {
-  constexpr int64_t kTile = 128;
+static int64_t countTiles(DotGeneralOp dot, const pprt::KernelTuning &tuning) {
   ArrayRef<int64_t> shape = dot.getType().getShape();
   const size_t batch = dot.getLhsBatch().size(),
                columns = batch + dot.getLhsFree().size();
@@ -324,8 +320,9 @@ static int64_t countTiles(DotGeneralOp dot) {
     return ShapedType::getNumElements(sizes);
   };
   return count(shape.take_front(batch)) *
-         llvm::divideCeil(count(shape.slice(batch, columns - batch)), kTile) *
-         llvm::divideCeil(count(shape.drop_front(columns)), kTile);
+         llvm::divideCeil(count(shape.slice(batch, columns - batch)),
+                          tuning.productTile) *
+         llvm::divideCeil(count(shape.drop_front(columns)), tuning.productTile);
 }
 
 /// `value` with dimension `dim` as `parts` of it and what is in one, if that is
@@ -343,17 +340,18 @@ static Value splitDimension(OpBuilder &builder, Value value, int64_t dim,
 }
 
 void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelTuning &tuning) {
-  // A library that multiplies halves divides sums itself, but for the smallest.
   const RankedTensorType lhs = ranked(dot.getLhs()), rhs = ranked(dot.getRhs()),
                          type = dot.getType();
-  const int64_t most = lhs.getElementType().isBF16() ? 4 : 32,
-                tiles = countTiles(dot);
+  const int64_t least = lhs.getElementType().isBF16()
+                            ? tuning.leastTilesOfHalves
+                            : tuning.leastTiles,
+                tiles = countTiles(dot, tuning);
   SmallVector<int64_t> lhsContract(dot.getLhsContract()),
       rhsContract(dot.getRhsContract());
   int64_t length = 1;
   for (int64_t dim : lhsContract)
     length *= lhs.getDimSize(dim);
-  if (tuning.leastSums == 0 || type.getNumElements() == 0 || tiles >= most ||
+  if (tuning.leastSums == 0 || type.getNumElements() == 0 || tiles >= least ||
       length <= tuning.mostSumElements)
     return;
   const size_t place = llvm::min_element(lhsContract) - lhsContract.begin();
@@ -361,9 +359,8 @@ void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelTuning &tuning) {
                 size = lhs.getDimSize(left),
                 needed = llvm::divideCeil(tuning.leastSums / 2, tiles),
                 parts = smallestDivisor(size, needed);
-  constexpr int64_t kLeastLength = 256;
-  if (parts == 1 || parts > needed * kMostMore ||
-      length / parts < kLeastLength ||
+  if (parts == 1 || parts > needed * tuning.mostMoreParts ||
+      length / parts < tuning.leastPartLength ||
       parts * type.getNumElements() >
           lhs.getNumElements() + rhs.getNumElements())
     return;

@@ -25,7 +25,7 @@ static bool isHalf(Value value) { return elementOf(value).isBF16(); }
 /// operands round alike, but not across it, nor from a number that is far from
 /// overflowing to an infinity.
 static bool chooses(Operation *op) {
-  if (isa<ArgmaxOp, TopKOp, SelectAndScatterOp>(op))
+  if (op->hasTrait<FindsLargest>())
     return true;
   auto isFloat = [](Value value) { return isa<FloatType>(elementOf(value)); };
   if (auto convert = dyn_cast<ConvertOp>(op))

@@ -77,8 +77,7 @@ FreeOps::FreeOps(Block &block) {
     if (!isKernelOp(&op) || isReadOutside(&op))
       continue;
     // A mask: an elementwise op on nothing but counters and literals.
-    bool isFree = isa<ConstantOp, IotaOp, AxisIndexOp, BroadcastOp>(op) ||
-                  isRowSlice(&op) ||
+    bool isFree = op.hasTrait<MadeByReaders>() || isRowSlice(&op) ||
                   (isElementwise(&op) && !op.hasTrait<Transcendental>() &&
                    llvm::all_of(op.getOperands(), [&](Value operand) {
                      return isMaskOperand(operand);

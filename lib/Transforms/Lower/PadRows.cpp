@@ -136,7 +136,7 @@ bool RowPadder::isMadeSo(Value value, StridedView view) const {
       return false;
     if (isa<DotGeneralOp>(op))
       return true;
-    if (isa<TransposeOp, ReshapeOp>(op)) {
+    if (op->hasTrait<Rearranges>()) {
       auto before = viewBefore(op, view);
       if (!before)
         return false;

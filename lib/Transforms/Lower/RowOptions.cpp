@@ -18,13 +18,6 @@ using namespace pp;
 
 namespace {
 
-/// Elements per row that fill vector registers and stay in the first cache.
-constexpr int64_t kRowElements = 1024;
-/// Lanes that share a row, where they do.
-constexpr int64_t kRowLanes = 256;
-/// Columns of a block in a reduction over rows: four cache lines of f32.
-constexpr int64_t kColumnBlock = 64;
-
 /// Largest divisor of `size` that is at most `limit`, and a multiple of
 /// `factor` if there is such a one.
 int64_t largestDivisor(int64_t size, int64_t limit, int64_t factor = 1) {
@@ -191,7 +184,7 @@ std::optional<RowLayout> pp::extendOption(const RowOption &option,
   // Few rows that are long keep few cores busy for long.
   const bool isSum = isa<ReduceOp>(op);
   if (option.rows < tuning.leastSums &&
-      ((isSum && inRow / kRowLanes > tuning.mostSumElements) ||
+      ((isSum && inRow / tuning.lanesOfRow > tuning.mostSumElements) ||
        (!isSum &&
         type.getNumElements() / option.rows > tuning.serialSumElements)))
     return std::nullopt;
@@ -231,8 +224,9 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
     if (const int64_t block = getSumBlock(shape[count], tuning); block > 1)
       add(prefixOption(result, count, block));
   }
-  add(balancedOption(result, isa<ReduceOp, ScatterAddOp>(op) ? kColumnBlock
-                                                             : kRowElements));
+  add(balancedOption(result, isa<ReduceOp, ScatterAddOp>(op)
+                                 ? tuning.columnsOfBlock
+                                 : tuning.rowElements));
   if (isa<ReduceOp>(op)) {
     const int64_t bytes =
         llvm::divideCeil(ranked(op->getOperand(0)).getElementTypeBitWidth(), 8);
@@ -248,7 +242,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
     for (int64_t dim = 0; dim < ranked(result).getRank(); ++dim) {
       RowOption columns;
       RowLayout layout = wholeLayout(ranked(result));
-      int64_t tile = largestDivisor(shape[dim], kColumnBlock);
+      int64_t tile = largestDivisor(shape[dim], tuning.columnsOfBlock);
       if (tile == shape[dim])
         continue;
       layout[dim] = {1, shape[dim] / tile, tile};

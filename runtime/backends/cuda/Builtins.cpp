@@ -12,64 +12,80 @@ using namespace pprt::cuda;
 
 static constexpr unsigned kThreads = 256, kMaxBlocks = 1024;
 
-/// For elements of `bits`: each thread looks at every so many.
+/// Each thread looks at every so many elements.
+static constexpr char kFlagText[] = R"(
+.visible .entry pp_flagBITS(.param .u64 values, .param .u64 count,
+    .param .bBITS mask, .param .u64 flag)
+{
+  .reg .pred %end, %bad;
+  .reg .b32 %one;
+  .reg .b64 %values, %count, %flag, %place;
+  .reg .bBITS %mask, %value;
+  ld.param.u64 %values, [values];
+  ld.param.u64 %count, [count];
+  ld.param.bBITS %mask, [mask];
+  ld.param.u64 %flag, [flag];
+  cvta.to.global.u64 %values, %values;
+  cvta.to.global.u64 %flag, %flag;
+  mov.u32 %one, 1;
+THREAD
+next:
+  setp.ge.u64 %end, %i, %count;
+  @%end bra done;
+  mad.lo.u64 %place, %i, BYTES, %values;
+  ld.global.bBITS %value, [%place];
+  and.bBITS %value, %value, %mask;
+  setp.eq.bBITS %bad, %value, %mask;
+  @%bad red.global.or.b32 [%flag], %one;
+  add.u64 %i, %i, %stride;
+  bra next;
+done:
+  ret;
+}
+)";
+
 static std::string flagText(unsigned bits) {
-  const std::string type = ".b" + std::to_string(bits);
-  const std::string bytes = std::to_string(bits / 8);
-  return ".visible .entry pp_flag" + std::to_string(bits) +
-         "(.param .u64 values, .param .u64 count, .param " + type +
-         " mask, .param .u64 flag)\n"
-         "{\n"
-         "  .reg .pred %end, %bad;\n"
-         "  .reg .b32 %block, %threads, %thread, %blocks, %one;\n"
-         "  .reg .b64 %values, %count, %flag, %first, %i, %stride, %place;\n"
-         "  .reg " +
-         type +
-         " %mask, %value;\n"
-         "  ld.param.u64 %values, [values];\n"
-         "  ld.param.u64 %count, [count];\n"
-         "  ld.param" +
-         type +
-         " %mask, [mask];\n"
-         "  ld.param.u64 %flag, [flag];\n"
-         "  cvta.to.global.u64 %values, %values;\n"
-         "  cvta.to.global.u64 %flag, %flag;\n"
-         "  mov.u32 %block, %ctaid.x;\n"
-         "  mov.u32 %threads, %ntid.x;\n"
-         "  mov.u32 %thread, %tid.x;\n"
-         "  mov.u32 %blocks, %nctaid.x;\n"
-         "  mov.u32 %one, 1;\n"
-         "  mul.wide.u32 %stride, %blocks, %threads;\n"
-         "  cvt.u64.u32 %first, %thread;\n"
-         "  mul.wide.u32 %i, %block, %threads;\n"
-         "  add.u64 %i, %i, %first;\n"
-         "next:\n"
-         "  setp.ge.u64 %end, %i, %count;\n"
-         "  @%end bra done;\n"
-         "  mad.lo.u64 %place, %i, " +
-         bytes +
-         ", %values;\n"
-         "  ld.global" +
-         type +
-         " %value, [%place];\n"
-         "  and" +
-         type +
-         " %value, %value, %mask;\n"
-         "  setp.eq" +
-         type +
-         " %bad, %value, %mask;\n"
-         "  @%bad red.global.or.b32 [%flag], %one;\n"
-         "  add.u64 %i, %i, %stride;\n"
-         "  bra next;\n"
-         "done:\n"
-         "  ret;\n"
-         "}\n";
+  return builtinText(kFlagText, {{"BITS", std::to_string(bits)},
+                                 {"BYTES", std::to_string(bits / 8)}});
+}
+
+std::string cuda::builtinText(
+    std::string text,
+    std::initializer_list<std::pair<const char *, std::string>> words) {
+  const auto replace = [&](const std::string &word, const std::string &with) {
+    for (size_t at; (at = text.find(word)) != std::string::npos;)
+      text.replace(at, word.size(), with);
+  };
+  for (const auto &[word, with] : words)
+    replace(word, with);
+  replace("THREAD", R"(
+  .reg .b32 %block, %threads, %thread, %blocks;
+  .reg .b64 %i, %first, %stride;
+  mov.u32 %block, %ctaid.x;
+  mov.u32 %threads, %ntid.x;
+  mov.u32 %thread, %tid.x;
+  mov.u32 %blocks, %nctaid.x;
+  mul.wide.u32 %stride, %blocks, %threads;
+  cvt.u64.u32 %first, %thread;
+  mul.wide.u32 %i, %block, %threads;
+  add.u64 %i, %i, %first;)");
+  return text;
+}
+
+Status cuda::launchBuiltin(const Gpu &gpu, CUfunction function, CUstream stream,
+                           uint64_t count, void **parameters) {
+  const uint64_t blocks =
+      std::min<uint64_t>((count + kThreads - 1) / kThreads, kMaxBlocks);
+  if (blocks > 0)
+    PP_TRY(gpu, cuLaunchKernel, function, unsigned(blocks), 1, 1, kThreads, 1,
+           1, 0, stream, parameters, nullptr);
+  return {};
 }
 
 Expected<std::unique_ptr<const Builtins>>
 Builtins::load(std::shared_ptr<const Gpu> gpu) {
-  const std::string text = ".version 7.0\n.target sm_80\n.address_size 64\n" +
-                           flagText(16) + flagText(32) + flagText(64);
+  const std::string text =
+      kBuiltinHead + flagText(16) + flagText(32) + flagText(64);
   std::unique_ptr<Builtins> builtins(new Builtins(gpu));
   if (Status status = gpu->makeCurrent(); !status.ok())
     return status;
@@ -107,13 +123,7 @@ Status Builtins::flag(CUstream stream, const Values &values,
     return {}; // integers are finite
   }
   uint64_t count = values.bytes / bytes;
-  if (count == 0)
-    return {};
   CUdeviceptr first = pointer(values.address), word = pointer(flag);
   void *parameters[] = {&first, &count, &exponent, &word};
-  const uint64_t blocks =
-      std::min<uint64_t>((count + kThreads - 1) / kThreads, kMaxBlocks);
-  PP_TRY(*gpu, cuLaunchKernel, function, unsigned(blocks), 1, 1, kThreads, 1, 1,
-         0, stream, parameters, nullptr);
-  return {};
+  return launchBuiltin(*gpu, function, stream, count, parameters);
 }

@@ -18,10 +18,6 @@ using namespace pprt::cuda;
 static constexpr uint64_t kLargest = std::numeric_limits<int32_t>::max();
 /// Beyond, it is better to have the operands rearranged.
 static constexpr uint64_t kMostCalls = 256;
-/// Of vectors and matrices beside a product, in bytes. Of vectors the library
-/// asks for less and has had algorithms that read 16 bytes at once all the
-/// same.
-static constexpr uint64_t kAlignmentBeside = 16;
 
 namespace {
 
@@ -119,8 +115,10 @@ bool isDense(const ppx::MatrixViewT &view) {
   return view.rows.empty() && view.columns.empty() && view.windows.empty();
 }
 
+/// Vectors and matrices beside a product: of vectors the library asks for less,
+/// and has had algorithms that read so many bytes at once all the same.
 bool isAligned(const ppx::ContractionT &c, const ppx::MatrixViewT &view) {
-  return view.offset * elementSize(c.out_element) % kAlignmentBeside == 0;
+  return view.offset * elementSize(c.out_element) % kTensorCoreBytes == 0;
 }
 
 /// One vector of neighbours along out's, for all; `products` knows whether

@@ -29,6 +29,10 @@
 
 namespace pprt::cuda {
 
+/// Bytes that tensor cores load at once, which rows and extents are best
+/// multiples of.
+constexpr uint64_t kTensorCoreBytes = 16;
+
 /// Columns that are `leading` elements apart, once for each item of the batch.
 struct Matrix {
   uint64_t rows = 0, columns = 0, leading = 0;

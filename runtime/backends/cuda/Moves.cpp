@@ -14,14 +14,11 @@
 //===----------------------------------------------------------------------===//
 #include "Moves.h"
 #include "../../engine/enqueued/MoveTable.h"
+#include "Builtins.h"
 #include "pprt/Program.h"
-
-#include <algorithm>
 
 using namespace pprt;
 using namespace pprt::cuda;
-
-static constexpr unsigned kThreads = 256, kMaxBlocks = 1024;
 
 //===----------------------------------------------------------------------===//
 // Kernels
@@ -32,86 +29,59 @@ namespace {
 /// How elements are read into, and written from, the register that they are
 /// reduced in.
 struct ElementText {
-  const char *bytes;
-  const char *registers; ///< a type of registers
-  const char *number;    ///< what instructions compute in
-  const char *load;      ///< from [%place] to %b
-  const char *store;     ///< makes %word of %a
-  const char *wordType;  ///< of %word
+  std::string bytes;
+  std::string number; ///< what instructions compute in
+  std::string load;   ///< from [%place] to %b
+  std::string store;  ///< makes %word of %a
+  std::string word;   ///< its type in memory
 };
 
 } // namespace
 
-static const ElementText &textOf(ppx::ElementType element) {
-  static const ElementText f32 = {"4",
-                                  ".f32",
-                                  ".f32",
-                                  "ld.global.f32 %b, [%place];",
-                                  "mov.b32 %word, %a;",
-                                  ".b32"};
-  static const ElementText f64 = {"8",
-                                  ".f64",
-                                  ".f64",
-                                  "ld.global.f64 %b, [%place];",
-                                  "mov.b64 %word, %a;",
-                                  ".b64"};
-  // To nearest, ties to even; a NaN keeps its upper half, and is quiet.
-  static const ElementText bf16 = {
-      "2",
-      ".f32",
-      ".f32",
-      "ld.global.b16 %half, [%place];\n"
-      "  mov.b16 %zero, 0;\n"
-      "  mov.b32 %bits, {%zero, %half};\n"
-      "  mov.b32 %b, %bits;",
-      "mov.b32 %bits, %a;\n"
-      "  shr.u32 %upper, %bits, 16;\n"
-      "  and.b32 %odd, %upper, 1;\n"
-      "  add.u32 %rounded, %bits, 32767;\n"
-      "  add.u32 %rounded, %rounded, %odd;\n"
-      "  shr.u32 %rounded, %rounded, 16;\n"
-      "  or.b32 %upper, %upper, 64;\n"
-      "  setp.neu.f32 %isNan, %a, %a;\n"
-      "  selp.b32 %rounded, %upper, %rounded, %isNan;\n"
-      "  cvt.u16.u32 %word, %rounded;",
-      ".b16"};
-  static const ElementText i32 = {"4",
-                                  ".s32",
-                                  ".s32",
-                                  "ld.global.s32 %b, [%place];",
-                                  "mov.b32 %word, %a;",
-                                  ".b32"};
-  static const ElementText i64 = {"8",
-                                  ".s64",
-                                  ".s64",
-                                  "ld.global.s64 %b, [%place];",
-                                  "mov.b64 %word, %a;",
-                                  ".b64"};
-  // Bytes; what is above them is not written.
-  static const ElementText i1 = {
-      "1",  ".u32", ".u32", "ld.global.u8 %b, [%place];", "mov.b32 %word, %a;",
-      ".b8"};
+static ElementText textOf(ppx::ElementType element) {
+  const auto plain = [](const std::string &type, const std::string &bits) {
+    return ElementText{std::to_string(std::stoi(bits) / 8), type + bits,
+                       "ld.global" + type + bits + " %b, [%place];",
+                       "mov.b" + bits + " %word, %a;", ".b" + bits};
+  };
   switch (element) {
   case ppx::ElementType_f32:
-    return f32;
+    return plain(".f", "32");
   case ppx::ElementType_f64:
-    return f64;
-  case ppx::ElementType_bf16:
-    return bf16;
+    return plain(".f", "64");
   case ppx::ElementType_i32:
-    return i32;
+    return plain(".s", "32");
   case ppx::ElementType_i64:
-    return i64;
+    return plain(".s", "64");
+  case ppx::ElementType_bf16:
+    // To nearest, ties to even; a NaN keeps its upper half, and is quiet.
+    return {"2", ".f32", R"(ld.global.b16 %half, [%place];
+  mov.b16 %zero, 0;
+  mov.b32 %bits, {%zero, %half};
+  mov.b32 %b, %bits;)",
+            R"(mov.b32 %bits, %a;
+  shr.u32 %upper, %bits, 16;
+  and.b32 %odd, %upper, 1;
+  add.u32 %rounded, %bits, 32767;
+  add.u32 %rounded, %rounded, %odd;
+  shr.u32 %rounded, %rounded, 16;
+  or.b32 %upper, %upper, 64;
+  setp.neu.f32 %isNan, %a, %a;
+  selp.b32 %rounded, %upper, %rounded, %isNan;
+  cvt.u16.u32 %word, %rounded;)",
+            ".b16"};
   case ppx::ElementType_i1:
     break;
   }
-  return i1;
+  // Bytes; what is above them is not written.
+  return {"1", ".u32", "ld.global.u8 %b, [%place];", "mov.b32 %word, %a;",
+          ".b8"};
 }
 
 /// %a = %a op %b.
 static std::string reduceText(ppx::Reduction reduction,
                               const ElementText &text) {
-  const std::string number = text.number;
+  const std::string &number = text.number;
   const bool isFloat = number[1] == 'f';
   const std::string bits =
       std::string(".b") + (number.substr(2) == "64" ? "64" : "32");
@@ -138,90 +108,91 @@ static std::string reduceText(ppx::Reduction reduction,
          " %a, %a, %b;\n";
 }
 
+/// NEXT reads what the next source has.
+static constexpr char kMoveText[] = R"(
+.visible .entry NAME(.param .u64 table)
+{
+  .reg .pred %end, %wins, %isNan;
+  .reg .b16 %half, %zero;
+  .reg .b32 %bits, %upper, %odd, %rounded;
+  .reg .b64 %table, %k, %inRun, %row, %middle, %outer;
+  .reg .b64 %source, %target, %list, %place, %t<9>;
+  .reg NUMBER %a, %b;
+  .reg REGISTER %word;
+  ld.param.u64 %table, [table];
+  cvta.to.global.u64 %table, %table;
+  ld.global.u64 %t0, [%table];
+  ld.global.u64 %t1, [%table+8];
+  ld.global.u64 %t2, [%table+16];
+  ld.global.u64 %t3, [%table+24];
+  ld.global.u64 %t4, [%table+32];
+  ld.global.u64 %t5, [%table+40];
+  ld.global.u64 %t6, [%table+48];
+  ld.global.u64 %t7, [%table+56];
+  ld.global.u64 %t8, [%table+64];
+THREAD
+next:
+  setp.ge.u64 %end, %i, %t0;
+  @%end bra done;
+  rem.u64 %inRun, %i, %t1;
+  div.u64 %row, %i, %t1;
+  rem.u64 %middle, %row, %t2;
+  div.u64 %outer, %row, %t2;
+  mad.lo.u64 %source, %outer, %t3, %inRun;
+  mad.lo.u64 %source, %middle, %t4, %source;
+  mul.lo.u64 %source, %source, BYTES;
+  mad.lo.u64 %target, %outer, %t5, %inRun;
+  mad.lo.u64 %target, %middle, %t6, %target;
+  mul.lo.u64 %target, %target, BYTES;
+  add.u64 %list, %table, 72;
+  NEXT
+  movNUMBER %a, %b;
+  mov.u64 %k, 1;
+more:
+  setp.ge.u64 %end, %k, %t7;
+  @%end bra write;
+  NEXT
+  REDUCE
+  add.u64 %k, %k, 1;
+  bra more;
+write:
+  STORE
+  mov.u64 %k, 0;
+each:
+  setp.ge.u64 %end, %k, %t8;
+  @%end bra advance;
+  ld.global.u64 %place, [%list];
+  add.u64 %list, %list, 8;
+  cvta.to.global.u64 %place, %place;
+  add.u64 %place, %place, %target;
+  st.globalWORD [%place], %word;
+  add.u64 %k, %k, 1;
+  bra each;
+advance:
+  add.u64 %i, %i, %stride;
+  bra next;
+done:
+  ret;
+}
+)";
+
 static std::string kernelText(const std::string &name, const ElementText &text,
                               ppx::Reduction reduction) {
-  const std::string wordRegisters =
-      std::string(text.wordType) == ".b8" ? ".b32" : text.wordType;
-  std::string result = ".version 7.0\n.target sm_80\n.address_size 64\n"
-                       ".visible .entry " +
-                       name +
-                       "(.param .u64 table)\n"
-                       "{\n"
-                       "  .reg .pred %end, %wins, %isNan;\n"
-                       "  .reg .b16 %half, %zero;\n"
-                       "  .reg .b32 %block, %threads, %thread, %blocks;\n"
-                       "  .reg .b32 %bits, %upper, %odd, %rounded;\n"
-                       "  .reg .b64 %table, %i, %first, %stride, %k;\n"
-                       "  .reg .b64 %inRun, %row, %middle, %outer;\n"
-                       "  .reg .b64 %source, %target, %list, %place;\n"
-                       "  .reg .b64 %t<9>;\n"
-                       "  .reg " +
-                       text.registers + " %a, %b;\n  .reg " + wordRegisters +
-                       " %word;\n"
-                       "  ld.param.u64 %table, [table];\n"
-                       "  cvta.to.global.u64 %table, %table;\n";
-  for (int word = 0; word < 9; ++word)
-    result += "  ld.global.u64 %t" + std::to_string(word) + ", [%table+" +
-              std::to_string(8 * word) + "];\n";
-  result += "  mov.u32 %block, %ctaid.x;\n"
-            "  mov.u32 %threads, %ntid.x;\n"
-            "  mov.u32 %thread, %tid.x;\n"
-            "  mov.u32 %blocks, %nctaid.x;\n"
-            "  mul.wide.u32 %stride, %blocks, %threads;\n"
-            "  cvt.u64.u32 %first, %thread;\n"
-            "  mul.wide.u32 %i, %block, %threads;\n"
-            "  add.u64 %i, %i, %first;\n"
-            "next:\n"
-            "  setp.ge.u64 %end, %i, %t0;\n"
-            "  @%end bra done;\n"
-            "  rem.u64 %inRun, %i, %t1;\n"
-            "  div.u64 %row, %i, %t1;\n"
-            "  rem.u64 %middle, %row, %t2;\n"
-            "  div.u64 %outer, %row, %t2;\n";
-  const char *const ends[][3] = {{"source", "t3", "t4"},
-                                 {"target", "t5", "t6"}};
-  for (const auto &[end, outer, middle] : ends) {
-    const std::string its = std::string("%") + end;
-    result += "  mad.lo.u64 " + its + ", %outer, %" + outer + ", %inRun;\n" +
-              "  mad.lo.u64 " + its + ", %middle, %" + middle + ", " + its +
-              ";\n  mul.lo.u64 " + its + ", " + its + ", " + text.bytes + ";\n";
-  }
-  const std::string nextSource = "  ld.global.u64 %place, [%list];\n"
-                                 "  add.u64 %list, %list, 8;\n"
-                                 "  cvta.to.global.u64 %place, %place;\n"
-                                 "  add.u64 %place, %place, %source;\n  " +
-                                 std::string(text.load) + "\n";
-  return result + "  add.u64 %list, %table, 72;\n" + nextSource + "  mov" +
-         text.registers +
-         " %a, %b;\n"
-         "  mov.u64 %k, 1;\n"
-         "more:\n"
-         "  setp.ge.u64 %end, %k, %t7;\n"
-         "  @%end bra write;\n" +
-         nextSource + reduceText(reduction, text) +
-         "  add.u64 %k, %k, 1;\n"
-         "  bra more;\n"
-         "write:\n  " +
-         text.store +
-         "\n  mov.u64 %k, 0;\n"
-         "each:\n"
-         "  setp.ge.u64 %end, %k, %t8;\n"
-         "  @%end bra advance;\n"
-         "  ld.global.u64 %place, [%list];\n"
-         "  add.u64 %list, %list, 8;\n"
-         "  cvta.to.global.u64 %place, %place;\n"
-         "  add.u64 %place, %place, %target;\n"
-         "  st.global" +
-         text.wordType +
-         " [%place], %word;\n"
-         "  add.u64 %k, %k, 1;\n"
-         "  bra each;\n"
-         "advance:\n"
-         "  add.u64 %i, %i, %stride;\n"
-         "  bra next;\n"
-         "done:\n"
-         "  ret;\n"
-         "}\n";
+  return kBuiltinHead +
+         builtinText(kMoveText,
+                     {{"NEXT", R"(ld.global.u64 %place, [%list];
+  add.u64 %list, %list, 8;
+  cvta.to.global.u64 %place, %place;
+  add.u64 %place, %place, %source;
+  LOAD)"},
+                      {"NAME", name},
+                      {"NUMBER", text.number},
+                      {"REGISTER", text.word == ".b8" ? ".b32" : text.word},
+                      {"LOAD", text.load},
+                      {"REDUCE", reduceText(reduction, text)},
+                      {"STORE", text.store},
+                      {"WORD", text.word},
+                      {"BYTES", text.bytes}});
 }
 
 Mover::~Mover() {
@@ -270,8 +241,7 @@ public:
 
   Status prepare(const std::vector<uint64_t> &words) {
     const uint64_t bytes = words.size() * sizeof(uint64_t);
-    blocks = unsigned(
-        std::min<uint64_t>((words[0] + kThreads - 1) / kThreads, kMaxBlocks));
+    count = words[0];
     PP_TRY(*gpu, cuMemAlloc, &table, bytes);
     return gpu->write(reinterpret_cast<std::byte *>(uintptr_t(table)),
                       words.data(), bytes);
@@ -280,17 +250,14 @@ public:
   Status start(const Gpu &, CUstream stream) const override {
     CUdeviceptr address = table;
     void *parameters[] = {&address};
-    if (blocks > 0)
-      PP_TRY(*gpu, cuLaunchKernel, function, blocks, 1, 1, kThreads, 1, 1, 0,
-             stream, parameters, nullptr);
-    return {};
+    return launchBuiltin(*gpu, function, stream, count, parameters);
   }
 
 private:
   const std::shared_ptr<const Gpu> gpu;
   const CUfunction function;
   CUdeviceptr table = 0;
-  unsigned blocks = 0;
+  uint64_t count = 0;
 };
 
 /// One run of one source: nothing is computed.

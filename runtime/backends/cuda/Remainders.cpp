@@ -9,7 +9,6 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
-static constexpr uint64_t kAlignment = 16; // bytes, of what tensor cores load
 /// Of fewer, out is most of what moves, and would be written twice.
 static constexpr uint64_t kLeastSteps = 256;
 
@@ -22,7 +21,7 @@ using Activation = MatrixProducts::Activation;
 class Splitter {
 public:
   Splitter(uint64_t factor, uint64_t result, uint64_t leastWork)
-      : factorUnit(kAlignment / factor), resultUnit(kAlignment / result),
+      : factorUnit(kTensorCoreBytes / factor), resultUnit(kTensorCoreBytes / result),
         leastWork(leastWork) {}
 
   void split(const MatrixProducts &whole) {

@@ -50,6 +50,13 @@ public:
     tuning.sumBlockRows = 0;
     tuning.leastSums = 512;
     tuning.mostSumElements = 8 << 10;
+    tuning.lanesOfRow = 256;
+    tuning.columnsOfCore = 16;
+    tuning.mostMoreParts = 4;
+    tuning.productTile = 128;
+    tuning.leastTiles = 32;
+    tuning.leastTilesOfHalves = 4;
+    tuning.leastPartLength = 256;
     tuning.leastRowElements = 32;
     tuning.mostRowElements = 1024;
     tuning.leastRows = 1024;
@@ -68,8 +75,8 @@ public:
   /// "For best performance ... leading dimensions are multiples of 16 bytes";
   /// of whole lines where that is next to nothing.
   uint64_t rowPitch(ppx::ElementType element, uint64_t size) const override {
-    constexpr uint64_t kBytes = 16, kLine = 64;
-    const uint64_t least = kBytes / elementSize(element);
+    constexpr uint64_t kLine = 64;
+    const uint64_t least = cuda::kTensorCoreBytes / elementSize(element);
     if (size % least == 0)
       return size;
     const auto isLittle = [&](uint64_t pitch, uint64_t share) {

@@ -51,17 +51,28 @@ struct KernelTuning {
   /// where there are fewer (0: however few), and each has more elements than
   /// this, they are divided, and so are those of products.
   int64_t leastSums = 0, mostSumElements = 0;
+  /// For that: lanes that add up a row together; columns that a core adds up
+  /// side by side; and by which factor there may be more parts, or fewer, than
+  /// keep all cores busy.
+  int64_t lanesOfRow = 1, columnsOfCore = 1, mostMoreParts = 1;
+  /// A core of the library computes so many rows and columns of a product.
+  /// Products with fewer such tiles are divided: with `leastTilesOfHalves`
+  /// those of halves, most of which the library divides itself. Parts of their
+  /// sums have at least `leastPartLength` elements.
+  int64_t productTile = 1, leastTiles = 0, leastTilesOfHalves = 0,
+          leastPartLength = 1;
   /// A sum over rows, which leaves columns, becomes sums over blocks of so many
   /// rows, which the kernel that makes the rows adds up as it goes, and the sum
   /// of these; 0: columns are added up from memory.
   int64_t sumBlockRows = 16;
-  /// Elements of a row, so that it fills vectors and stays near.
-  int64_t leastRowElements = 128, mostRowElements = 4096;
+  /// Elements of a row, so that it fills vectors and stays near: at least, at
+  /// most, and where a dimension is cut.
+  int64_t leastRowElements = 128, mostRowElements = 4096, rowElements = 1024;
   /// So many rows keep all cores busy.
   int64_t leastRows = 8;
   /// Columns of a block in a reduction over rows, where there are few, and what
-  /// divides them if it can.
-  int64_t leastColumns = 16, columnFactor = 1;
+  /// divides them if it can; columns where there are many.
+  int64_t leastColumns = 16, columnFactor = 1, columnsOfBlock = 64;
   /// Neighbours in memory that are had at once.
   int64_t leastRunBytes = 1;
   /// Elementwise results, and sums, of kernels that need nothing of each other

@@ -1,24 +1,20 @@
-//===- LinalgScalars.h - elementwise ops on scalars -------------*- C++ -*-===//
+//===- Scalars.h - ops on scalars -------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For the bodies of linalg ops: what the lowerings of whole tensors and of
-// single rows have in common. In: a verified op of level 1. The reference
-// interpreter says the same apart from this, and judges it.
+// What kernels of processors and GPUs have in common: an element of an op's
+// result from elements of its operands. Elementwise ops are attached here, as
+// ScalarOpInterface. In: a verified op of level 1. The reference interpreter
+// says the same apart from this, and judges it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TARGET_LINALGSCALARS_H
-#define PP_LIB_TARGET_LINALGSCALARS_H
+#ifndef PP_LIB_TARGET_SCALARS_H
+#define PP_LIB_TARGET_SCALARS_H
 
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Values.h"
 
 namespace pp {
-
-/// Builds one element of an elementwise graph op from one element of each
-/// operand. bf16 is computed in f32 and rounded at the end.
-mlir::Value emitScalar(mlir::OpBuilder &builder, mlir::Operation *op,
-                       mlir::ValueRange operands);
 
 /// `lhs (reduction) rhs` on scalars of one type, which is a compute type: what
 /// combines many is rounded once, in the end.
@@ -34,15 +30,19 @@ mlir::Value emitIsLarger(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value emitConvert(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value value, mlir::Type to);
 
-/// An element of pp.random_bits: all of `index` (of the global tensor,
-/// row-major), `seed` and `step` are i64.
-mlir::Value emitRandomBits(mlir::OpBuilder &builder, mlir::Location loc,
-                           mlir::Value index, mlir::Value seed,
-                           mlir::Value step, uint64_t stream);
+/// An element of pp.random_bits, of its place along each dimension, an i64, and
+/// of the op's operands.
+mlir::Value emitRandomBits(mlir::OpBuilder &builder, RandomBitsOp op,
+                           llvm::function_ref<mlir::Value(int64_t)> placeAlong,
+                           llvm::function_ref<mlir::Value(unsigned)> operand);
+
+/// The element of pp.axis_index, of the launch's scalars, which are i64.
+mlir::Value emitAxisIndex(mlir::OpBuilder &builder, AxisIndexOp op,
+                          llvm::function_ref<mlir::Value(int64_t)> scalar);
 
 /// The type in which `element` is computed and summed: f32 for bf16.
 mlir::Type getComputeType(mlir::Type element);
 
 } // namespace pp
 
-#endif // PP_LIB_TARGET_LINALGSCALARS_H
+#endif // PP_LIB_TARGET_SCALARS_H

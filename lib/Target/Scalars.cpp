@@ -1,18 +1,19 @@
-//===- LinalgScalars.cpp - elementwise ops on scalars ---------------------===//
+//===- Scalars.cpp - ops on scalars ---------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bodies of linalg ops. Elementwise ones carry no fast-math flags: each
-// rounds once, so that what is computed in two kernels has the same bits, as
-// the gradients of maxima rely on. Sums may be reassociated (else no reduction
-// would be vectorised) but never assume that infinities are absent, of which
-// masks are made, nor NaN, which a comparison behind a sum may look for.
+// Elementwise ops carry no fast-math flags: each rounds once, so that what is
+// computed in two kernels has the same bits, as the gradients of maxima rely
+// on. Sums may be reassociated (else no reduction would be vectorised) but
+// never assume that infinities are absent, of which masks are made, nor NaN,
+// which a comparison behind a sum may look for.
 //
 //===----------------------------------------------------------------------===//
-#include "LinalgScalars.h"
+#include "Scalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "pp/IR/Aspects.h"
+#include "pp/IR/Model.h"
 #include <cmath>
 
 using namespace mlir;
@@ -27,13 +28,7 @@ arith::FastMathFlagsAttr fastMath(OpBuilder &builder) {
       Flags::reassoc | Flags::nsz | Flags::arcp | Flags::contract | Flags::afn);
 }
 
-template <typename FloatOp>
-Value floating(OpBuilder &b, Location loc, ValueRange operands) {
-  return FloatOp::create(b, loc, operands.front().getType(), operands)
-      ->getResult(0);
-}
-
-/// The same within a reduction.
+/// A float op within a reduction.
 template <typename FloatOp>
 Value reducing(OpBuilder &b, Location loc, ValueRange operands) {
   return FloatOp::create(b, loc, TypeRange(operands.front().getType()),
@@ -49,9 +44,50 @@ Value literal(OpBuilder &b, Location loc, Type type, double value) {
   return arith::ConstantOp::create(b, loc, attr);
 }
 
+/// Builds an element of the result of an elementwise op.
+using Form = Value (*)(OpBuilder &b, Operation *op, ValueRange x);
+
+/// A verifier or this file forgot something: no module is to blame.
+Value lacksForm(OpBuilder &, Operation *op, ValueRange) {
+  llvm::reportFatalInternalError(op->getName().getStringRef() +
+                                 " of this type has no scalar form");
+}
+
+/// The op is one of `arith` or `math`.
+template <typename ScalarOp>
+Value build(OpBuilder &b, Operation *op, ValueRange x) {
+  return ScalarOp::create(b, op->getLoc(), TypeRange(x.front().getType()), x)
+      ->getResult(0);
+}
+
+/// bf16 is computed in f32 and rounded at the end.
+template <Form floats, Form integers = lacksForm>
+Value byType(OpBuilder &b, Operation *op, ValueRange x) {
+  Type element = x.front().getType();
+  if (!isa<FloatType>(element))
+    return integers(b, op, x);
+  SmallVector<Value> wide;
+  for (Value operand : x)
+    wide.push_back(
+        emitConvert(b, op->getLoc(), operand, getComputeType(element)));
+  return emitConvert(b, op->getLoc(), floats(b, op, wide), element);
+}
+
+Value negate(OpBuilder &b, Operation *op, ValueRange x) {
+  Value zero = literal(b, op->getLoc(), x[0].getType(), 0);
+  return arith::SubIOp::create(b, op->getLoc(), zero, x[0]);
+}
+
+Value complement(OpBuilder &b, Operation *op, ValueRange x) {
+  Value ones = literal(b, op->getLoc(), x[0].getType(), -1);
+  return arith::XOrIOp::create(b, op->getLoc(), x[0], ones);
+}
+
 /// Integer division that never traps: x / 0 is -1, the smallest integer
 /// divided by -1 wraps.
-Value divideIntegers(OpBuilder &b, Location loc, Value lhs, Value rhs) {
+Value divideIntegers(OpBuilder &b, Operation *op, ValueRange x) {
+  Location loc = op->getLoc();
+  Value lhs = x[0], rhs = x[1];
   Type type = lhs.getType();
   using P = arith::CmpIPredicate;
   Value zero = literal(b, loc, type, 0), one = literal(b, loc, type, 1);
@@ -66,7 +102,9 @@ Value divideIntegers(OpBuilder &b, Location loc, Value lhs, Value rhs) {
   return arith::SelectOp::create(b, loc, isZero, minusOne, quotient);
 }
 
-Value sign(OpBuilder &b, Location loc, Value x) {
+Value sign(OpBuilder &b, Operation *op, ValueRange operands) {
+  Location loc = op->getLoc();
+  Value x = operands[0];
   Type type = x.getType();
   Value zero = literal(b, loc, type, 0), one = literal(b, loc, type, 1);
   Value minusOne = literal(b, loc, type, -1);
@@ -86,33 +124,42 @@ Value sign(OpBuilder &b, Location loc, Value x) {
   return arith::SelectOp::create(b, loc, above, one, rest);
 }
 
-Value compare(OpBuilder &b, Location loc, Direction direction, Value lhs,
-              Value rhs) {
+Value compare(OpBuilder &b, Operation *op, ValueRange x) {
+  Location loc = op->getLoc();
+  const auto direction = static_cast<int>(cast<CompareOp>(op).getDirection());
+  Value lhs = x[0], rhs = x[1];
   if (isa<FloatType>(lhs.getType())) {
     using P = arith::CmpFPredicate;
     // Indexed by Direction: EQ NE LT LE GT GE.
     constexpr P kPredicates[] = {P::OEQ, P::UNE, P::OLT,
                                  P::OLE, P::OGT, P::OGE};
-    return arith::CmpFOp::create(
-        b, loc, kPredicates[static_cast<int>(direction)], lhs, rhs);
+    return arith::CmpFOp::create(b, loc, kPredicates[direction], lhs, rhs);
   }
   using P = arith::CmpIPredicate;
   constexpr P kSigned[] = {P::eq, P::ne, P::slt, P::sle, P::sgt, P::sge};
   constexpr P kUnsigned[] = {P::eq, P::ne, P::ult, P::ule, P::ugt, P::uge};
   bool isBool = lhs.getType().isInteger(1);
-  P predicate = (isBool ? kUnsigned : kSigned)[static_cast<int>(direction)];
+  P predicate = (isBool ? kUnsigned : kSigned)[direction];
   return arith::CmpIOp::create(b, loc, predicate, lhs, rhs);
 }
 
-Value logistic(OpBuilder &b, Location loc, Value x) {
-  Value one = literal(b, loc, x.getType(), 1);
-  Value exp = floating<math::ExpOp>(b, loc, floating<arith::NegFOp>(b, loc, x));
-  return floating<arith::DivFOp>(
-      b, loc, {one, floating<arith::AddFOp>(b, loc, {one, exp})});
+Value logistic(OpBuilder &b, Operation *op, ValueRange x) {
+  Value one = literal(b, op->getLoc(), x[0].getType(), 1);
+  Value exp = build<math::ExpOp>(b, op, build<arith::NegFOp>(b, op, x));
+  return build<arith::DivFOp>(b, op,
+                              {one, build<arith::AddFOp>(b, op, {one, exp})});
+}
+
+/// An exact division: the processor's estimate of 1 / sqrt(x) and the step that
+/// refines it make NaN of 0 and of infinity.
+Value rsqrt(OpBuilder &b, Operation *op, ValueRange x) {
+  Value one = literal(b, op->getLoc(), x[0].getType(), 1);
+  return build<arith::DivFOp>(b, op, {one, build<math::SqrtOp>(b, op, x)});
 }
 
 /// bf16 is chosen as bits: processors without bf16 cannot hold it.
-Value select(OpBuilder &b, Location loc, ValueRange x) {
+Value select(OpBuilder &b, Operation *op, ValueRange x) {
+  Location loc = op->getLoc();
   if (!x[1].getType().isBF16())
     return arith::SelectOp::create(b, loc, x[0], x[1], x[2]);
   Type bits = b.getI16Type();
@@ -122,74 +169,32 @@ Value select(OpBuilder &b, Location loc, ValueRange x) {
   return arith::BitcastOp::create(b, loc, x[1].getType(), chosen);
 }
 
-/// A verifier or this file forgot something: no module is to blame.
-Value lacksForm(Operation *op) {
-  llvm::reportFatalInternalError(op->getName().getStringRef() +
-                                 " of this type has no scalar form");
+Value convert(OpBuilder &b, Operation *op, ValueRange x) {
+  return emitConvert(b, op->getLoc(), x[0],
+                     getElementTypeOrSelf(op->getResult(0).getType()));
 }
 
-Value emitFloat(OpBuilder &b, Operation *op, ValueRange x) {
-  Location loc = op->getLoc();
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<NegOp>([&](auto) { return floating<arith::NegFOp>(b, loc, x); })
-      .Case<AbsOp>([&](auto) { return floating<math::AbsFOp>(b, loc, x); })
-      .Case<ExpOp>([&](auto) { return floating<math::ExpOp>(b, loc, x); })
-      .Case<LogOp>([&](auto) { return floating<math::LogOp>(b, loc, x); })
-      .Case<Log1pOp>([&](auto) { return floating<math::Log1pOp>(b, loc, x); })
-      .Case<SqrtOp>([&](auto) { return floating<math::SqrtOp>(b, loc, x); })
-      .Case<RsqrtOp>([&](auto) {
-        // An exact division: the processor's estimate of 1 / sqrt(x) and the
-        // step that refines it make NaN of 0 and of infinity.
-        Value one = literal(b, loc, x[0].getType(), 1);
-        return arith::DivFOp::create(b, loc, one,
-                                     floating<math::SqrtOp>(b, loc, x));
-      })
-      .Case<TanhOp>([&](auto) { return floating<math::TanhOp>(b, loc, x); })
-      .Case<ErfOp>([&](auto) { return floating<math::ErfOp>(b, loc, x); })
-      .Case<LogisticOp>([&](auto) { return logistic(b, loc, x[0]); })
-      .Case<SinOp>([&](auto) { return floating<math::SinOp>(b, loc, x); })
-      .Case<CosOp>([&](auto) { return floating<math::CosOp>(b, loc, x); })
-      .Case<SignOp>([&](auto) { return sign(b, loc, x[0]); })
-      .Case<AddOp>([&](auto) { return floating<arith::AddFOp>(b, loc, x); })
-      .Case<SubOp>([&](auto) { return floating<arith::SubFOp>(b, loc, x); })
-      .Case<MulOp>([&](auto) { return floating<arith::MulFOp>(b, loc, x); })
-      .Case<DivOp>([&](auto) { return floating<arith::DivFOp>(b, loc, x); })
-      .Case<PowOp>([&](auto) { return floating<math::PowFOp>(b, loc, x); })
-      .Case<MaxOp>(
-          [&](auto) { return arith::MaximumFOp::create(b, loc, x[0], x[1]); })
-      .Case<MinOp>(
-          [&](auto) { return arith::MinimumFOp::create(b, loc, x[0], x[1]); })
-      .Default(lacksForm);
-}
+Value same(OpBuilder &, Operation *, ValueRange x) { return x[0]; }
 
-Value emitInteger(OpBuilder &b, Operation *op, ValueRange x) {
-  Location loc = op->getLoc();
-  auto zero = [&] { return literal(b, loc, x[0].getType(), 0); };
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<NegOp>(
-          [&](auto) { return arith::SubIOp::create(b, loc, zero(), x[0]); })
-      .Case<AbsOp>([&](auto) { return math::AbsIOp::create(b, loc, x[0]); })
-      .Case<SignOp>([&](auto) { return sign(b, loc, x[0]); })
-      .Case<NotOp>([&](auto) {
-        Value ones = literal(b, loc, x[0].getType(), -1);
-        return arith::XOrIOp::create(b, loc, x[0], ones);
-      })
-      .Case<AddOp>(
-          [&](auto) { return arith::AddIOp::create(b, loc, x[0], x[1]); })
-      .Case<SubOp>(
-          [&](auto) { return arith::SubIOp::create(b, loc, x[0], x[1]); })
-      .Case<MulOp>(
-          [&](auto) { return arith::MulIOp::create(b, loc, x[0], x[1]); })
-      .Case<DivOp>([&](auto) { return divideIntegers(b, loc, x[0], x[1]); })
-      .Case<MaxOp>(
-          [&](auto) { return arith::MaxSIOp::create(b, loc, x[0], x[1]); })
-      .Case<MinOp>(
-          [&](auto) { return arith::MinSIOp::create(b, loc, x[0], x[1]); })
-      .Case<AndOp>(
-          [&](auto) { return arith::AndIOp::create(b, loc, x[0], x[1]); })
-      .Case<OrOp>(
-          [&](auto) { return arith::OrIOp::create(b, loc, x[0], x[1]); })
-      .Default(lacksForm);
+template <typename OpT, Form form>
+struct Model : ScalarOpInterface::ExternalModel<Model<OpT, form>, OpT> {
+  Value emitScalar(Operation *op, OpBuilder &builder,
+                   ValueRange operands) const {
+    return form(builder, op, operands);
+  }
+};
+
+template <typename OpT, Form form> void attach(MLIRContext *context) {
+  OpT::template attachInterface<Model<OpT, form>>(*context);
+}
+/// By the names of ops of `math`, all of floats.
+template <typename OpT, typename MathOp> void attachMath(MLIRContext *context) {
+  attach<OpT, byType<build<MathOp>>>(context);
+}
+/// By the names of ops for floats and for integers.
+template <typename OpT, typename FloatOp, typename IntegerOp>
+void attachBoth(MLIRContext *context) {
+  attach<OpT, byType<build<FloatOp>, build<IntegerOp>>>(context);
 }
 
 } // namespace
@@ -289,24 +294,40 @@ Value pp::emitConvert(OpBuilder &b, Location loc, Value value, Type to) {
   return arith::TruncIOp::create(b, loc, to, value);
 }
 
-Value pp::emitScalar(OpBuilder &b, Operation *op, ValueRange operands) {
-  Location loc = op->getLoc();
-  if (isa<SelectOp>(op))
-    return select(b, loc, operands);
-  if (op->hasTrait<MovesElements>())
-    return operands[0];
-  if (isa<ConvertOp>(op))
-    return emitConvert(b, loc, operands[0],
-                       getElementTypeOrSelf(op->getResult(0).getType()));
-  if (auto cmp = dyn_cast<CompareOp>(op))
-    return compare(b, loc, cmp.getDirection(), operands[0], operands[1]);
-  Type element = operands.front().getType();
-  if (!isa<FloatType>(element))
-    return emitInteger(b, op, operands);
-  SmallVector<Value> wide;
-  for (Value operand : operands)
-    wide.push_back(emitConvert(b, loc, operand, getComputeType(element)));
-  return emitConvert(b, loc, emitFloat(b, op, wide), element);
+void pp::registerScalarModels(DialectRegistry &registry) {
+  registry.insert<arith::ArithDialect, math::MathDialect>();
+  registry.addExtension(+[](MLIRContext *context, PPDialect *) {
+    attachMath<ExpOp, math::ExpOp>(context);
+    attachMath<LogOp, math::LogOp>(context);
+    attachMath<Log1pOp, math::Log1pOp>(context);
+    attachMath<SqrtOp, math::SqrtOp>(context);
+    attachMath<TanhOp, math::TanhOp>(context);
+    attachMath<ErfOp, math::ErfOp>(context);
+    attachMath<SinOp, math::SinOp>(context);
+    attachMath<CosOp, math::CosOp>(context);
+    attachMath<PowOp, math::PowFOp>(context);
+    attach<RsqrtOp, byType<rsqrt>>(context);
+    attach<LogisticOp, byType<logistic>>(context);
+    attach<NegOp, byType<build<arith::NegFOp>, negate>>(context);
+    attach<SignOp, byType<sign, sign>>(context);
+    attach<DivOp, byType<build<arith::DivFOp>, divideIntegers>>(context);
+    attachBoth<AbsOp, math::AbsFOp, math::AbsIOp>(context);
+    attachBoth<AddOp, arith::AddFOp, arith::AddIOp>(context);
+    attachBoth<SubOp, arith::SubFOp, arith::SubIOp>(context);
+    attachBoth<MulOp, arith::MulFOp, arith::MulIOp>(context);
+    attachBoth<MaxOp, arith::MaximumFOp, arith::MaxSIOp>(context);
+    attachBoth<MinOp, arith::MinimumFOp, arith::MinSIOp>(context);
+    attach<AndOp, build<arith::AndIOp>>(context);
+    attach<OrOp, build<arith::OrIOp>>(context);
+    attach<NotOp, complement>(context);
+    attach<CompareOp, compare>(context);
+    attach<ConvertOp, convert>(context);
+    attach<SelectOp, select>(context);
+    attach<StopGradientOp, same>(context);
+    attach<ShardingConstraintOp, same>(context);
+    attach<ReshardOp, same>(context);
+    attach<NameOp, same>(context);
+  });
 }
 
 Value pp::emitIsLarger(OpBuilder &b, Location loc, Value lhs, Value rhs) {
@@ -393,11 +414,50 @@ struct Philox {
 
 } // namespace
 
-Value pp::emitRandomBits(OpBuilder &b, Location loc, Value index, Value seed,
-                         Value step, uint64_t stream) {
+Value pp::emitRandomBits(OpBuilder &b, RandomBitsOp op,
+                         function_ref<Value(int64_t)> placeAlong,
+                         function_ref<Value(unsigned)> operand) {
+  Location loc = op.getLoc();
+  Type i64 = b.getI64Type();
+  auto wide = [&](unsigned index) {
+    return emitConvert(b, loc, operand(index), i64);
+  };
+  Value index; // in the global tensor, row-major
+  for (auto [dim, size] :
+       llvm::enumerate(op.getGlobalShape().value_or(op.getType().getShape()))) {
+    Value place = placeAlong(dim);
+    if (op.getGlobalShape())
+      place = arith::AddIOp::create(b, loc, place, wide(2 + dim));
+    if (index) {
+      index = arith::MulIOp::create(b, loc, index, literal(b, loc, i64, size));
+      place = arith::AddIOp::create(b, loc, index, place);
+    }
+    index = place;
+  }
+  if (!index)
+    index = literal(b, loc, i64, 0);
+  Value seed = wide(0), step = wide(1);
   Philox philox{b, loc};
-  SmallVector<Value, 4> counter{philox.low(index), philox.high(index),
-                                philox.low(step),
-                                philox.literal(static_cast<uint32_t>(stream))};
+  SmallVector<Value, 4> counter{
+      philox.low(index), philox.high(index), philox.low(step),
+      philox.literal(static_cast<uint32_t>(op.getStream()))};
   return philox.run(counter, philox.low(seed), philox.high(seed))[0];
+}
+
+Value pp::emitAxisIndex(OpBuilder &b, AxisIndexOp op,
+                        function_ref<Value(int64_t)> scalar) {
+  Location loc = op.getLoc();
+  Type i64 = b.getI64Type();
+  MeshAttr mesh = lookupMesh(op->getParentOfType<ModuleOp>()).getMesh();
+  Value index = literal(b, loc, i64, 0);
+  for (StringAttr name : op.getAxes().getAsRange<StringAttr>()) {
+    MeshAxisAttr axis = mesh.lookup(name);
+    const int64_t position = axis.getKind() == AxisKind::Time
+                                 ? mesh.getAxes().size()
+                                 : mesh.indexOf(name);
+    index = arith::MulIOp::create(b, loc, index,
+                                  literal(b, loc, i64, axis.getSize()));
+    index = arith::AddIOp::create(b, loc, index, scalar(position));
+  }
+  return emitConvert(b, loc, index, ranked(op.getResult()).getElementType());
 }

@@ -19,8 +19,8 @@ def main(model, folder):
     pathlib.Path(folder).mkdir(exist_ok=True)
     for level in LEVELS:
         run(model, f"--pp-parallelize=pp=2 microbatches=2 stop-after={level}", "-o", f"{folder}/{level}.mlir").check_returncode()
-    pages = pathlib.Path(__file__).parents[3] / "docs/generated/Passes.md"
-    passes = re.findall(r"^### `-(pp-[a-z-]+)`", pages.read_text(), re.M)
+    tables = (pathlib.Path(__file__).parents[3] / "include/pp/Transforms").glob("*Passes.td")
+    passes = [name for table in sorted(tables) for name in re.findall(r': \w*Pass<"(pp-[a-z-]+)"', table.read_text())]
     assert len(passes) > 20, passes
     for name in passes:
         taken = []

@@ -33,7 +33,7 @@ def main(model, folder):
             wanted, why = found.groups()
             order = list(LEVELS)
             is_early = order.index(level) < order.index(wanted)
-            expected = f"{LEVELS[wanted]} comes first" if is_early else "no pass leads back"
+            expected = f"{LEVELS[wanted]} and the passes before it come first" if is_early else "no pass leads back"
             assert done.returncode == 1 and why.startswith(expected), (name, level, done.stderr)
         assert len(taken) == 1, f"expects {name} to take one level, got {taken}"
 

@@ -54,7 +54,7 @@ static std::string describe(std::string_view content) {
   if (content.size() > 9 && content[7] == '\0' && content[8] == '{')
     return "a safetensors file, which pp-run takes as --parameters";
   if (text.substr(0, 9) == "#pp.plan<")
-    return "a plan, which is given as plan=FILE among the keys";
+    return "a plan, which --parallelize takes as plan=FILE";
   if (beginsAsModule(text))
     return "";
   const std::string_view line =

@@ -26,7 +26,7 @@ static constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGABRT};
 
 static constexpr char kOutOfMemory[] =
     "out of memory: the system refuses more (ulimit -v); raise the limit, or "
-    "give a smaller model or fewer ranks";
+    "use a smaller model or fewer ranks";
 
 /// Enough to tell other processes.
 static constexpr size_t kKeptBytes = 1 << 20;
@@ -72,8 +72,8 @@ void pp::endWithoutMemory() {
 void pp::endWithoutThread() {
   if (!pprt::hasRoom(kRoomBytes))
     endWithoutMemory();
-  end(ExitCode::device, "expects a thread for the compiler, which the system "
-                        "refuses; raise ulimit -u");
+  end(ExitCode::device,
+      "cannot start a thread for the compiler; raise ulimit -u");
 }
 
 extern "C" {

@@ -101,12 +101,11 @@ static std::string printUse(const Changes &changes) {
       changes, [](const auto &entry) { return !isSeedChange(entry.first); });
   std::string text;
   if (hasKeys)
-    text +=
-        "a key goes into --pp-parallelize; a plan=FILE has axes in its mesh, "
-        "no key that chooses seeds, and others as `key = value`\n";
+    text += "pass a key to --pp-parallelize; in a plan file, edit the mesh for "
+            "an axis and write other keys as `key = value`\n";
   if (hasSeeds)
-    text += "a seed goes into the plan that --emit=plan writes, in place of "
-            "those for the same name; plan=FILE reads it\n";
+    text += "write a seed into the plan that --emit=plan writes, in place of "
+            "seeds for the same name, and pass plan=FILE\n";
   return text;
 }
 

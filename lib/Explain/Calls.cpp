@@ -38,11 +38,11 @@ static std::pair<std::string, std::string> describe(const CauseAt &found) {
     return {cause.text, place};
   const bool isPartial = !cause.has.getPartial().empty();
   if (!cause.gradientOf.empty())
-    return {"gradients, of which each device has a part of the " +
-                spellPartial(cause.has) + "; " +
+    return {"gradients: each device has a partial " + spellPartial(cause.has) +
+                "; " +
                 (cause.layouts.empty()
-                     ? cause.user + " wants all of it"
-                     : "with " + cause.layouts + " each keeps a part of it"),
+                     ? cause.user + " needs the whole"
+                     : "with " + cause.layouts + " each device keeps a part"),
             generalize(cause.gradientOf)};
   std::string text = cause.maker;
   std::string subject = place;
@@ -51,18 +51,18 @@ static std::pair<std::string, std::string> describe(const CauseAt &found) {
     subject = generalize(name);
     text = "the argument";
     if (!cause.layouts.empty())
-      return {"parameters, of which with " + cause.layouts +
-                  " each device stores a part; read whole",
+      return {"parameters: with " + cause.layouts +
+                  " each device stores a part, and the whole is read",
               subject};
   }
   if (!cause.layouts.empty() && !isPartial)
-    return {"what each device, with " + cause.layouts +
-                ", updates a part of; stored whole",
+    return {"with " + cause.layouts +
+                " each device updates a part, and the whole is stored",
             subject};
-  text += isPartial ? " leaves a part of a " + spellPartial(cause.has) +
+  text += isPartial ? " leaves a partial " + spellPartial(cause.has) +
                           " on each device"
-                    : " is there as " + spellDims(cause.has.getDims());
-  return {text + "; " + cause.user + " wants " +
+                    : " has " + spellDims(cause.has.getDims());
+  return {text + "; " + cause.user + " needs " +
               spellDims(cause.wants.getDims()),
           subject};
 }

@@ -133,6 +133,6 @@ FailureOr<std::string> pp::explain(ModuleOp module, const Trials &trials) {
         getFindings(main), module,
         getOutcome(predict::predict(*artifact, ranks), ranks.worldSize()),
         trials);
-  return text + "\nof a rank, in a step; times with links of " +
-         predict::printLinks(topology) + ", as if nothing hid them\n";
+  return text + "\nper rank and step; times with links of " +
+         predict::printLinks(topology) + ", without overlap\n";
 }

@@ -160,14 +160,13 @@ ShardingPrinter::Edge ShardingPrinter::follow(Value value,
   const std::string kind = op->getName().getStringRef().str();
   if (source.tensor < results)
     return {op->getResult(source.tensor),
-            "for " + describeOp(op) + ", whose result lies so", "for " + kind};
+            "for " + describeOp(op) + ", to match its result", "for " + kind};
   const std::string operand =
       "operand " + std::to_string(source.tensor - results);
   Value from = op->getOperand(source.tensor - results);
   if (value.getDefiningOp() == op)
     return {from, "by " + operand, "by " + operand};
-  return {from, "to lie as " + operand + " of " + describeOp(op),
-          "for " + kind};
+  return {from, "to match " + operand + " of " + describeOp(op), "for " + kind};
 }
 
 //===----------------------------------------------------------------------===//
@@ -305,14 +304,12 @@ std::string ShardingPrinter::printTable() {
     text += printed.print() + "\n";
   }
   if (roots.empty())
-    return text + "who asked for an axis is not on record: the module came "
-                  "without locations\n";
+    return text + "sources are unknown: the module came without locations\n";
   text += "asked for by\n";
   for (auto &[root, number] : roots)
     text += "  " + std::to_string(number) + "  " + root.str() + "\n";
-  return text +
-         "by the nearest way; --pp-shardings=NAME tells all of it for the "
-         "values of a name\n";
+  return text + "shortest path from each source; --pp-shardings=NAME prints "
+                "whole paths\n";
 }
 
 //===----------------------------------------------------------------------===//
@@ -352,14 +349,14 @@ std::string ShardingPrinter::printChains(StringRef pattern) {
     const std::string partial = spellPartial(sharding);
     text += (text.empty() ? "" : "\n") + describe(value) + ": " +
             spellShape(value) + " as " + spellDims(sharding.getDims()) +
-            (partial.empty() ? "" : ", left as a part of a " + partial) + "\n";
+            (partial.empty() ? "" : ", left as a partial " + partial) + "\n";
     for (DimShardingAttr dim : sharding.getDims())
       for (StringAttr axis : dim.getAxes()) {
         auto source = findSource(value, table.mesh.indexOf(axis));
-        text += "  " + axis.str() + ": " +
-                (source ? printChain(value, *source)
-                        : "nobody on record: the module came without "
-                          "locations\n");
+        text +=
+            "  " + axis.str() + ": " +
+            (source ? printChain(value, *source)
+                    : "source unknown: the module came without locations\n");
       }
   });
   return text;

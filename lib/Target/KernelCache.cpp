@@ -86,8 +86,9 @@ KernelCache::KernelCache(StringRef requested, uint64_t limit)
   if (error)
     obstacle = directory + ": cannot create: " + error.message();
   else if (!isPrivate(directory))
-    obstacle = directory + ": expects a directory that nobody else can write "
-                           "to, got another; mend it with chmod go-w";
+    obstacle =
+        directory +
+        ": other users can write to this directory; fix it with chmod go-w";
   if (!obstacle.empty())
     directory.clear();
 }

@@ -206,7 +206,7 @@ LogicalResult pp::checkLevel(ModuleOp module, StringRef pass, Level level) {
                              << stringifyLevel(level) << ", got one of level "
                              << stringifyLevel(*given);
   if (*given < level)
-    error << ": " << findMaker(level) << " comes first, and what leads to it";
+    error << ": " << findMaker(level) << " and the passes before it come first";
   else
     error << ": no pass leads back";
   return error;

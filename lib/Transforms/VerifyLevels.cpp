@@ -59,7 +59,7 @@ LogicalResult verifyLoss(func::FuncOp main, bool isFolded) {
     return success();
   return emitError(loss.getLoc(), "expects a loss that is computed from an "
                                   "input or label, got ")
-         << (loss.getDefiningOp() ? "one that is not" : "an argument")
+         << (loss.getDefiningOp() ? "a loss that is not" : "an argument")
          << (isFolded ? " when what is constant is folded" : "")
          << " (graph_c1)";
 }

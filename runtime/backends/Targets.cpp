@@ -50,9 +50,9 @@ std::string pprt::adviseTarget(const std::string &name) {
     return "";
   const Target *target = bestTarget(name.substr(0, end));
   if (!target)
-    return "; GPUs from compute capability 8.0 on run what is compiled";
-  return "; for such a GPU give " + target->name() +
-         ", whose PTX later GPUs run, too";
+    return "; GPUs need compute capability 8.0 or newer";
+  return "; for this GPU pass " + target->name() +
+         ", which later GPUs run, too";
 }
 
 std::vector<std::string> pprt::targetNames() {

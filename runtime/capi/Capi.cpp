@@ -453,10 +453,9 @@ int pprt_begin(pprt_session *session) {
       return refuseNull("a session");
     for (uint32_t i = 0; i < session->hasValues.size(); ++i)
       if (!session->isInput(i) && !session->hasValues[i])
-        return refuse("pprt_begin expects values of every parameter and state, "
-                      "got none of '" +
+        return refuse("pprt_begin called without a value of '" +
                       session->artifact().arguments[i]->name +
-                      "'; pprt_initialize gives those that there are none of");
+                      "'; pprt_initialize sets all that have none");
     return report(session->session->begin());
   });
 }
@@ -505,10 +504,10 @@ int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
     if (const Status &failure = session->session->failure(); !failure.ok())
       return report(failure);
     if (!session->session->keepsValues())
-      return refuse("pprt_get_output expects a device that keeps values, as "
-                    "\"cpu\" does, got one that only counts");
+      return refuse("pprt_get_output expects a device that keeps values, such "
+                    "as \"cpu\"");
     if (!session->hasOutputs)
-      return refuse("pprt_get_output expects a step that was made, got none");
+      return refuse("pprt_get_output called before the first step");
     std::memcpy(values, session->session->output(output), bytes);
     return PPRT_OK;
   });

@@ -27,10 +27,10 @@ Status pprt::refuseMemory(const Status &why, uint32_t rank, uint64_t bytes) {
   const std::string whose = "rank " + std::to_string(rank);
   if (why.code() != ExitCode::outOfMemory)
     return Status(why.code(), whose + ": " + why.message());
-  return Status(why.code(),
-                whose + " expects " + std::to_string(bytes) +
-                    " bytes of memory, got: " + why.message() +
-                    "; end who else uses it, or give a smaller model or batch");
+  return Status(why.code(), whose + " needs " + std::to_string(bytes) +
+                                " bytes of memory: " + why.message() +
+                                "; end other processes that use the memory, or "
+                                "use a smaller model or batch");
 }
 
 Status Memory::fill(uint64_t offset, uint64_t bytes,

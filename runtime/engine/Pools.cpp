@@ -81,8 +81,8 @@ static Status check(const PoolUse &use, const MemoryPool &pool,
           (ranks == 1 ? " rank" : " ranks") +
           (count > 1 ? " of processes that share it (" + sharers + ")" : "") +
           ", got " + told(pool.capacity) + ", " + pool.name +
-          (use.others ? "; --dry-run tells what for" : "") +
-          "; give a smaller model or batch" +
+          (use.others ? "; --dry-run lists its use" : "") +
+          "; use a smaller model or batch" +
           (count > 1 ? ", or more hosts" : ""));
 }
 

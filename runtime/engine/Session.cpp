@@ -316,10 +316,9 @@ Status Session::State::run(Section section, int64_t step) {
 Status Session::State::expectIdle(const char *call) const {
   if (underWay == 0 || !failure.ok())
     return {};
-  return Status(ExitCode::usage, std::string(call) +
-                                     " expects steps that have been waited "
-                                     "for, got " +
-                                     std::to_string(underWay) + " under way");
+  return Status(ExitCode::usage,
+                std::string(call) + " expects no steps in flight, got " +
+                    std::to_string(underWay) + "; wait() for them first");
 }
 
 Status Session::State::expect(Phase wanted, Section section,
@@ -370,10 +369,10 @@ Status Session::submit() {
   return state->guard([&]() -> Status {
     Status status = state->expect(State::Phase::begun, Section::body, "a step");
     if (status.ok() && state->underWay == stepsAhead())
-      status =
-          Status(ExitCode::usage,
-                 "a step expects fewer than " + std::to_string(stepsAhead()) +
-                     " under way, got as many; wait for the oldest");
+      status = Status(ExitCode::usage,
+                      "submit() called with " + std::to_string(stepsAhead()) +
+                          (stepsAhead() == 1 ? " step" : " steps") +
+                          " in flight; wait() for the oldest first");
     if (status.ok())
       status = state->tell(CallKind::submit);
     if (status.ok())
@@ -389,8 +388,7 @@ Status Session::wait() {
     if (!state->failure.ok())
       return state->failure;
     if (state->underWay == 0)
-      return Status(ExitCode::usage,
-                    "to wait expects a step under way, got none");
+      return Status(ExitCode::usage, "wait() called with no step in flight");
     if (Status status = state->tell(CallKind::wait); !status.ok())
       return status;
     --state->underWay;

@@ -141,8 +141,7 @@ Status Session::State::checkStopped() const {
     return failure;
   if (!executor->isStuck())
     return {};
-  return Status(ExitCode::hang, "expects ranks that have stopped, got one that "
-                                "is still inside a kernel");
+  return Status(ExitCode::hang, "a rank is still inside a kernel");
 }
 
 Status Session::State::checkIndex(uint32_t argument) const {
@@ -253,8 +252,7 @@ Status Session::getArgument(uint32_t argument, void *values,
       return Status(
           ExitCode::usage,
           "'" + state->artifact->arguments[argument]->name +
-              "' expects a device that keeps values, as \"cpu\" does, "
-              "got one that only counts");
+              "' expects a device that keeps values, such as \"cpu\"");
     if (Status status = state->tell(CallKind::getArgument, argument);
         !status.ok())
       return status;

@@ -45,6 +45,6 @@ void Thread::detach() {
 Status pprt::refusedThread() {
   return findLack("a thread of a rank", 16 << 20, // its stack, and a heap
                   Status(ExitCode::device,
-                         "expects a thread for each rank and its team, which "
-                         "the system refuses; give fewer ranks or threads"));
+                         "cannot start a thread for each rank and its "
+                         "team; use fewer ranks or threads"));
 }

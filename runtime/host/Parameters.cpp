@@ -239,8 +239,8 @@ Status pprt::host::saveParameters(const std::string &path,
                                   const Session &session) {
   if (!session.keepsValues())
     return Status(ExitCode::usage,
-                  path + ": expects parameters of a device that keeps values, "
-                         "as \"cpu\" does, got one that only counts");
+                  path +
+                      ": expects a device that keeps values, such as \"cpu\"");
   const std::vector<uint32_t> parameters = parametersOf(session.artifact());
   size_t count = 0;
   const auto read = [&](size_t index, void *out) {

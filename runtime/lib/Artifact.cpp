@@ -97,7 +97,7 @@ Reader::readPart(const std::string &what, uint64_t offset, uint64_t count,
     return bytes.status();
   const uint32_t written = load(*bytes + count - kChecksumBytes);
   if (written != artifactChecksum(*bytes, count - kChecksumBytes))
-    return damaged(what, "is damaged: its checksum is another");
+    return damaged(what, "is damaged: its checksum differs");
   if (checksum)
     *checksum = written;
   const uint8_t *content = *bytes + begin;
@@ -110,8 +110,9 @@ Reader::readPart(const std::string &what, uint64_t offset, uint64_t count,
       content, contentBytes, maximumDepth,
       flatbuffers::uoffset_t(contentBytes / smallestTable + 16));
   if (!verifier.VerifyBuffer<Table>(nullptr))
-    return bad(name, "expects a FlatBuffer, got offsets that lead outside of "
-                     "it or to the same tables over and over");
+    return bad(
+        name,
+        "expects a FlatBuffer, got offsets out of bounds or repeated tables");
   const auto *table = flatbuffers::GetRoot<Table>(content);
   if (Status status = checkEncoding(reinterpret_cast<const uint8_t *>(table),
                                     type, contentBytes);

@@ -130,14 +130,14 @@ def check_images(tools):
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
               "--targets=sm_1"], 2, "got 'sm_1'"),
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
-              "--targets=sm_86"], 2, "got 'sm_86'; for such a GPU give sm_80, whose PTX later"),
+              "--targets=sm_86"], 2, "got 'sm_86'; for this GPU pass sm_80, which later GPUs run"),
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
               f"--targets=cpu,{levels[-1]}"], 2, "each target once"),
             (["pp-opt", "program.mlir", "--emit=ppx", "-o", "x.ppx", "--targets=cpu"], 2,
-             "whose kernels are still to be formed"),
+             "expects a module of level pipeline or before"),
             (["pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx", "-o", "x.ppx",
               f"--targets={levels[0]}", "--pp-predict"], 2,
-             "or ask pp-run FILE.ppx --target=NAME --dry-run")):
+             "or use pp-run FILE.ppx --target=NAME --dry-run")):
         done = tools.call(*arguments)
         if done.returncode != code or expected not in done.stderr:
             tools.errors.append(f"{' '.join(arguments)}: expects exit {code} and '{expected}', "

@@ -251,7 +251,7 @@ def cases():
               "--trace=t.json", "--trace-steps=2")
     yield run("verify without a step", 2, "--verify|--steps", "mlp.mlir", "--verify", "--steps=0")
     for goal in "dp=2", "pp=2":
-        for name, got in ("nothing-left", "one that is not"), ("argument-left", "an argument"):
+        for name, got in ("nothing-left", "a loss that is not"), ("argument-left", "an argument"):
             yield run("a loss without a batch when constants are folded", 1,
                       f"{name}.mlir:|input or label|{got}", f"{name}.mlir", f"--parallelize={goal}")
     for tool, key in ((run, "--parallelize="), (opt, "--pp-parallelize=")):

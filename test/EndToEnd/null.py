@@ -23,7 +23,7 @@ import strategies
 import verify_matrix
 
 SHARED = 4  # strategies that are run by two processes, too
-COUNTS = re.compile(r"^\d+ ranks, \d+ steps, counted .*$", re.MULTILINE)
+COUNTS = re.compile(r"^\d+ ranks, \d+ steps, counts equal .*$", re.MULTILINE)
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
 
 

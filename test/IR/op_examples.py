@@ -3,12 +3,12 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-Reads docs/generated/Dialect.md, which another test holds to the sources. An
-example is put where its op may stand: a function, whose arguments are the
-values that the example leaves open, or a program. The types of these arguments
-are found by asking: pp-opt says which type it expected.
+Reads Dialect.md, which the target docs makes from the .td files. An example
+is put where its op may stand: a function, whose arguments are the values that
+the example leaves open, or a program. The types of these arguments are found
+by asking: pp-opt says which type it expected.
 
-  op_examples.py --bin=build/bin --dialect=docs/generated/Dialect.md
+  op_examples.py --bin=build/bin --dialect=build/docs/Dialect.md
 """
 import argparse
 import pathlib

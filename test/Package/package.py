@@ -254,7 +254,7 @@ def check_interrupted(folder, name, launcher, command, last):
                 started.kill()
                 errors = started.communicate()[1]
             seconds = time.monotonic() - began
-        told = "interrupted while it waited|interrupted in step" if others_stop else \
+        told = "interrupted while waiting|interrupted in step" if others_stop else \
                "interrupted after"
         # Two that notice at the same time that nothing happens may both tell it.
         times = len(re.findall(told, errors))

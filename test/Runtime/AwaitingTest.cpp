@@ -221,11 +221,10 @@ TEST(Awaiting, WhatOnlyWaitsIs) {
   const Status hang = run(true, {kShort}, kNever, 0.2, false);
   EXPECT_EQ(hang.code(), ExitCode::hang);
   EXPECT_EQ(hang.message(),
-            "nothing has ended for 0 s in step 1; collective has not");
+            "no progress for 0 s in step 1; collective has not");
   const Status ended = run(true, {kShort, kShort}, kNever, 20, true);
   EXPECT_EQ(ended.code(), ExitCode::interrupted);
-  EXPECT_EQ(ended.message(),
-            "interrupted in step 1, in which nothing happened any more");
+  EXPECT_EQ(ended.message(), "interrupted in step 1, which made no progress");
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(8));
 }
 

@@ -105,7 +105,7 @@ TEST_F(Capi, RefusesCallsOutOfOrder) {
   expectUsage(pprt_step(session), "is begun, got one that is opened");
   expectUsage(pprt_end(session), "is begun, got one that is opened");
   ASSERT_EQ(pprt_set(session, 0, x, 12), PPRT_OK);
-  expectUsage(pprt_begin(session), "got none of 'w'");
+  expectUsage(pprt_begin(session), "without a value of 'w'");
   ASSERT_EQ(pprt_initialize(session, 7), PPRT_OK);
   ASSERT_EQ(pprt_begin(session), PPRT_OK) << pprt_error();
   expectUsage(pprt_begin(session), "is opened, got one that is begun");
@@ -175,7 +175,7 @@ TEST_F(Capi, HasOutputsOnceAStepWasMade) {
   ASSERT_EQ(pprt_initialize(session, 7), PPRT_OK);
   ASSERT_EQ(pprt_set(session, 0, x, 12), PPRT_OK);
   ASSERT_EQ(pprt_begin(session), PPRT_OK) << pprt_error();
-  expectUsage(pprt_get_output(session, 0, found, 12), "expects a step");
+  expectUsage(pprt_get_output(session, 0, found, 12), "before the first step");
   ASSERT_EQ(pprt_step(session), PPRT_OK) << pprt_error();
   EXPECT_EQ(pprt_get_output(session, 0, found, 12), PPRT_OK);
 }

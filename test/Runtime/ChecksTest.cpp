@@ -136,8 +136,8 @@ using Clobber = OneRank;
 TEST_F(Clobber, ReadingWhatNothingWrote) {
   const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
   program.run(main, {x}, {y});
-  EXPECT_EQ(check(), "rank 0, body #0 '0P run': reads 'x'; expects it written "
-                     "before, got bytes that nothing has written");
+  EXPECT_EQ(check(), "rank 0, body #0 '0P run': reads 'x'; nothing has "
+                     "written these bytes");
 }
 
 TEST_F(Clobber, ReadingWhatIsWrittenInPart) {
@@ -145,9 +145,8 @@ TEST_F(Clobber, ReadingWhatIsWrittenInPart) {
   const uint32_t tail = program.slotAt(64, "tail", 16);
   program.run(main, {}, {tail});
   program.run(main, {whole}, {y});
-  EXPECT_EQ(check(),
-            "rank 0, body #1 '0P run': reads 'whole'; expects it written "
-            "before, got bytes that nothing has written");
+  EXPECT_EQ(check(), "rank 0, body #1 '0P run': reads 'whole'; nothing has "
+                     "written these bytes");
 }
 
 TEST_F(Clobber, ParametersAreWrittenBeforeTheSetup) {
@@ -162,8 +161,8 @@ TEST_F(Clobber, AGateMayLeaveItsOutputsAsTheyWere) {
   program.get().slots[flag]->element = ppx::ElementType_i32;
   program.run(main, {}, {flag});
   program.gate(main, {}, {x}, flag);
-  EXPECT_EQ(check(), "rank 0, body #1 '0P gate': reads 'x'; expects it "
-                     "written before, got bytes that nothing has written");
+  EXPECT_EQ(check(), "rank 0, body #1 '0P gate': reads 'x'; nothing has "
+                     "written these bytes");
 }
 
 // Ordered, and wrong all the same.

@@ -389,7 +389,7 @@ TEST(Session, RefusesMoreMemoryThanThereIs) {
             "expects " + printBytes(double(most)) + " (" +
                 std::to_string(most) + " bytes) for 1 rank, got " +
                 printBytes(double(machine)) + " (" + std::to_string(machine) +
-                " bytes), the memory of this machine; give a smaller model or "
+                " bytes), the memory of this machine; use a smaller model or "
                 "batch");
 
   // Each for itself would be granted, and all together kill the process.
@@ -413,7 +413,7 @@ TEST(Session, RefusesMoreThreadsThanThereAre) {
   const cpu::Team team(3);
   ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
   EXPECT_EQ(status.code(), ExitCode::device);
-  EXPECT_NE(status.message().find("give fewer ranks or threads"),
+  EXPECT_NE(status.message().find("use fewer ranks or threads"),
             std::string::npos)
       << status.message();
   EXPECT_EQ(team.size(), 1u);

@@ -357,7 +357,7 @@ TEST_F(WorldTest, ProcessesOfOneHostShareItsMemory) {
               "expects " + told(2 * bytes) +
                   " for 2 ranks of processes that share it (process 0: " +
                   each + ", process 1: " + each + "), got " + told(memory) +
-                  ", the memory of this machine; give a smaller model or "
+                  ", the memory of this machine; use a smaller model or "
                   "batch, or more hosts");
   }
 }
@@ -383,12 +383,12 @@ TEST(World, PoolsHaveMemoryOfTheirOwn) {
     EXPECT_EQ(found[process].message(),
               "expects 110 B (110 bytes) for 4 ranks of processes that share "
               "it (process 0: 70, process 2: 40), got 100 B (100 bytes), of a "
-              "test; give a smaller model or batch, or more hosts");
+              "test; use a smaller model or batch, or more hosts");
   for (uint32_t process : {1, 3})
     EXPECT_TRUE(found[process].ok()) << found[process].message();
   EXPECT_EQ(found[4].message(),
             "expects " + told(most) +
-                " for 2 ranks, got 100 B (100 bytes), of a test; give a "
+                " for 2 ranks, got 100 B (100 bytes), of a test; use a "
                 "smaller model or batch");
 }
 
@@ -410,7 +410,7 @@ TEST(World, PoolsAreWithinOthersThatHoldAllOfThem) {
     EXPECT_EQ(status.message(),
               "expects 80 B (80 bytes) for 2 ranks of processes that share it "
               "(process 0: 40, process 1: 40), got 60 B (60 bytes), of a job; "
-              "give a smaller model or batch, or more hosts");
+              "use a smaller model or batch, or more hosts");
 }
 
 TEST(World, RanksLieInContiguousBlocks) {

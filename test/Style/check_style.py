@@ -11,7 +11,7 @@ from pathlib import Path
 
 FOLDERS = ["benchmarks", "cmake", "docs", "examples", "include", "lib", "runtime", "scripts",
            "test", "tools"]
-SKIPPED = {"__pycache__", "data", "Inputs", "generated"}
+SKIPPED = {"__pycache__", "data", "Inputs"}
 CPP = {".cpp", ".h", ".td"}
 SOURCE = CPP | {".py", ".sh", ".cmake", ".fbs", ".mlir", ".test"}
 LONGEST = 600
@@ -107,7 +107,7 @@ def check_passes(root):
     tables = sorted((root / "include/pp/Transforms").glob("*Passes.td"))
     for table, number, line in ((table, number, line) for table in tables
                                 for number, line in enumerate(table.read_text().splitlines(), 1)):
-        found = re.match(r'def (\w+) : Pass<"([^"]+)"', line)
+        found = re.match(r'def (\w+) : \w*Pass<"([^"]+)"', line)
         if not found:
             continue
         name, argument = found.groups()

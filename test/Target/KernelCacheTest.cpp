@@ -331,8 +331,8 @@ TEST_F(KernelCache, IsNotSharedWithOthers) {
     EXPECT_EQ(cached, 0u);
     EXPECT_EQ(said, "compiled kernels are not kept for later runs: " +
                         options.cacheDirectory +
-                        ": expects a directory that nobody else can write to, "
-                        "got another; mend it with chmod go-w");
+                        ": other users can write to this directory; fix it "
+                        "with chmod go-w");
     said.clear();
   }
   ASSERT_EQ(chmod(directory.c_str(), 0755), 0);

@@ -4,7 +4,7 @@
 // RUN: pp-opt %s --pp-parallelize="plan=%S/explain-neighbours.plan" --pp-explain | FileCheck %s
 // RUN: pp-run %s --parallelize="plan=%S/explain-neighbours.plan" --steps=2 --verify --quiet
 // CHECK: what could be better
-// CHECK: explain-neighbours.mlir:[[#@LINE+6]]:8: operand 0 of pp.convolution is gathered, which a splits along dimension 1, from seed "x" [{}, {"a"}, {}], and of which each element is computed with its neighbours, 2 times (1.50 KiB): avoided by a seed that splits its dimension 0 or 2 over a instead
+// CHECK: explain-neighbours.mlir:[[#@LINE+6]]:8: operand 0 of pp.convolution is gathered: a splits it along dimension 1, from seed "x" [{}, {"a"}, {}], but each element is computed with its neighbours, 2 times (1.50 KiB): avoided by a seed that splits its dimension 0 or 2 over a instead
 
 func.func @main(%x: tensor<4x8x3xf64> {pp.name = "x", pp.role = #pp.role<input>},
                 %w: tensor<3x3x5xf64> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<normal, 0.0, 0.5>})

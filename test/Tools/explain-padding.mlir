@@ -5,9 +5,9 @@
 // RUN: pp-opt %s --pp-parallelize="plan=%S/explain-padding.plan" --pp-explain | FileCheck %s
 // RUN: pp-run %s --parallelize="plan=%S/explain-padding.plan" --steps=2 --verify --quiet
 // CHECK: a all_reduce, forward: 1 call of 8 B
-// CHECK: result "loss" of @main wants []
+// CHECK: result "loss" of @main needs []
 // CHECK-NEXT: from seed "summed" [{"a"}, {}]
-// CHECK: operand 0 of pp.slice wants [{}, {}]
+// CHECK: operand 0 of pp.slice needs [{}, {}]
 // CHECK-NEXT: from seed "x" [{}, {"a"}]
 // CHECK-NEXT: a all_to_all
 

@@ -353,7 +353,7 @@ module {
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"}, %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
     %y = pp.mul %w, %w : tensor<4xf32>
-    // expected-error @below {{expects a loss that is computed from an input or label, got one that is not (graph_c1)}}
+    // expected-error @below {{expects a loss that is computed from an input or label, got a loss that is not (graph_c1)}}
     %l = pp.reduce sum %y dims [0] : tensor<4xf32> -> tensor<f32>
     return %l : tensor<f32>
   }

@@ -126,7 +126,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time]>, threads = 1>} {
   pp.mesh @mesh = <["mb"=2 : time]>
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"mb"}]>, pp.global_shape = array<i64: 8>}, %w: tensor<f32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>, pp.sharding = #pp.sharding<@mesh, []>, pp.global_shape = array<i64>})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss", pp.sharding = #pp.sharding<@mesh, []>, pp.global_shape = array<i64>}) {
-    // expected-error @below {{expects a value of one micro-batch, got one that exists once a step (step_c4)}}
+    // expected-error @below {{expects a value of one micro-batch, got a value of the whole step (step_c4)}}
     %0 = pp.accumulate %w over "mb" {pp.stages = array<i64: 0>} : tensor<f32>
     return %0 : tensor<f32>
   }

@@ -191,23 +191,23 @@ TEST_F(Ahead, TellsOfAFailureThatWasSeenEarly) {
 
 TEST_F(Ahead, RefusesCallsOutOfTurn) {
   ASSERT_NO_FATAL_FAILURE(open("seed 2"));
-  expectUsage(session->wait(), "to wait expects a step under way, got none");
+  expectUsage(session->wait(), "wait() called with no step in flight");
   ASSERT_NO_FATAL_FAILURE(submit(0));
   float value = 0;
-  const char *const kIdle = "an argument expects steps that have been waited "
-                            "for, got 1 under way";
+  const char *const kIdle = "an argument expects no steps in flight, got "
+                            "1; wait() for them first";
   expectUsage(session->getArgument(1, &value, sizeof(value)), kIdle);
   expectUsage(session->setArgument(1, &value, sizeof(value)), kIdle);
   expectUsage(session->initialize(1), kIdle);
-  expectUsage(session->step(), "a step expects steps that have been waited "
-                               "for, got 1 under way");
-  expectUsage(session->end(), "end expects steps that have been waited for, "
-                              "got 1 under way");
-  expectUsage(session->collect(), "to collect expects steps that have been "
-                                  "waited for, got 1 under way");
+  expectUsage(session->step(), "a step expects no steps in flight, got 1; "
+                               "wait() for them first");
+  expectUsage(session->end(), "end expects no steps in flight, got 1; wait() "
+                              "for them first");
+  expectUsage(session->collect(), "to collect expects no steps in flight, got "
+                                  "1; wait() for them first");
   ASSERT_NO_FATAL_FAILURE(submit(1));
-  expectUsage(session->submit(), "a step expects fewer than 2 under way, got "
-                                 "as many; wait for the oldest");
+  expectUsage(session->submit(), "submit() called with 2 steps in flight; "
+                                 "wait() for the oldest first");
   EXPECT_EQ(wait(), 1.5f);
   EXPECT_EQ(wait(), 6.5f);
   EXPECT_TRUE(session->end().ok());
@@ -218,8 +218,8 @@ TEST_F(Ahead, WaitsForEachStepThatIsNotRecorded) {
   ASSERT_NO_FATAL_FAILURE(open("seed 3", /*graph=*/false));
   EXPECT_EQ(session->stepsAhead(), 1u);
   ASSERT_NO_FATAL_FAILURE(submit(0));
-  expectUsage(session->submit(), "a step expects fewer than 1 under way, got "
-                                 "as many; wait for the oldest");
+  expectUsage(session->submit(), "submit() called with 1 step in flight; "
+                                 "wait() for the oldest first");
   EXPECT_EQ(wait(), 1.5f);
 }
 

@@ -40,7 +40,7 @@ MISSING = [
          "no-cuda/libcuda.so.1|install or update the driver", place="no-cuda"),
     Case("a driver that is too old", 15, "12.0 or newer, got 11.8 in |libcuda.so.1|"
          "install or update the driver", emulated="version 11080"),
-    Case("no device", 15, "expects a GPU of NVIDIA, got none that |libcuda.so.1 sees|"
+    Case("no device", 15, "libcuda.so.1 sees no NVIDIA GPU|"
          "nvidia-smi and CUDA_VISIBLE_DEVICES", emulated="devices 0"),
     Case("a device that is too old", 15, "compute capability 8.0 or newer, got 'emulated GPU of pp' of "
          "7.5|CUDA_VISIBLE_DEVICES|--device=cpu", emulated="capability 75"),
@@ -70,16 +70,16 @@ MISSING = [
     Case("a driver that is older than the PTX", 15, "a driver of CUDA 12.7 or newer for PTX 8.6, "
          "got 12.0|update it, or compile for sm_80", emulated="version 12000\ncapability 100"),
     Case("not enough memory", 4, "expects | bytes) for 1 rank, got 5.18 MiB (5427200 bytes), what "
-         "is free of 'emulated GPU of pp'; --dry-run tells what for; give a smaller model or batch",
+         "is free of 'emulated GPU of pp'; --dry-run lists its use; use a smaller model or batch",
          emulated="memory 320000000", file="large.mlir"),
     Case("not enough memory for ranks that share it", 4, "(5427200 bytes)|for 2 ranks",
          options=["--parallelize=dp=2"], emulated="memory 320000000"),
-    Case("memory that is taken meanwhile", 4, "rank 0 expects |bytes of memory, got: cuMemAlloc: "
-         "CUDA_ERROR_OUT_OF_MEMORY (2), | bytes are free; end who else uses it, or give a smaller "
-         "model or batch",
+    Case("memory that is taken meanwhile", 4, "rank 0 needs |bytes of memory: cuMemAlloc: "
+         "CUDA_ERROR_OUT_OF_MEMORY (2), | bytes are free; end other processes that use the memory, or use a "
+         "smaller model or batch",
          emulated="fail cuMemAlloc_v2 6 2"),  # the first ones are for five products
-    Case("memory that is taken before a product is tried", 4, "kernel 'matmul_0': to be tried "
-         "expects |bytes of memory, got: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2), |smaller model",
+    Case("memory that is taken before a product is tried", 4, "kernel 'matmul_0': trial run "
+         "needs |bytes of memory: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2), |smaller model",
          emulated="fail cuMemAlloc_v2 1 2"),
     Case("fewer devices than ranks", 15, "expects 3 GPUs, one for each rank, or one that all ranks "
          "share (CUDA_VISIBLE_DEVICES=0), got 2", options=["--parallelize=pp=3"],
@@ -258,17 +258,17 @@ REFUSED = [
     Case("target", 2, "'--target=cpu' expects '--device=cpu'|sm_80", options=["--target=cpu"]),
     Case("target", 2, "'--target=x86-64-v3' expects '--device=cpu'",
          options=["--target=x86-64-v3"]),
-    Case("target", 2, "--target expects one of |sm_100, got 'sm_91'; for such a GPU give "
-         "sm_90, whose PTX later GPUs run, too", options=["--target=sm_91"]),
-    Case("target", 2, "got 'sm_90a'; for such a GPU give sm_90,", options=["--target=sm_90a"]),
-    Case("target", 2, "got 'sm_75'; GPUs from compute capability 8.0 on",
+    Case("target", 2, "--target expects one of |sm_100, got 'sm_91'; for this GPU pass "
+         "sm_90, which later GPUs run, too", options=["--target=sm_91"]),
+    Case("target", 2, "got 'sm_90a'; for this GPU pass sm_90,", options=["--target=sm_90a"]),
+    Case("target", 2, "got 'sm_75'; GPUs need compute capability 8.0 or newer",
          options=["--target=sm_75"]),
     Case("target", 2, "an image for (|), got 'sm_90'", options=["--target=sm_90"],
          file="both.ppx"),
-    Case("parallelize", 2, "'threads' is of processors, and a GPU has none; leave it out",
+    Case("parallelize", 2, "'threads' is for processors; leave it out for GPUs",
          options=["--parallelize=dp=2 threads=8"]),
     Case("graph", 2, "'--graph' expects on or off", options=["--graph=maybe"]),
-    Case("trace", 2, "'--trace' expects '--graph=off'", options=["--graph=on", "--trace=t.json"]),
+    Case("trace", 2, "'--trace' needs '--graph=off'", options=["--graph=on", "--trace=t.json"]),
     Case("launcher", 2, "'--launcher' expects threads or mpi", options=["--launcher=cuda"]),
 ]
 

@@ -103,12 +103,12 @@ class Runs:
                      if name != "in use"})
         # Of a module nothing is compiled, and of an artifact all is.
         self.expect(f"{plan}: PTX", dry["modules"]["origin"],
-                    "what the driver makes of PTX, which is not compiled yet")
+                    "code that the driver compiles from PTX, not compiled yet")
         self.expect(f"{plan}: PTX of a run", bool(re.match(
-            "what the driver makes of [0-9.]+ KiB of PTX, ", most["modules"]["origin"])), True)
+            "code that the driver compiles from [0-9.]+ KiB of PTX, ", most["modules"]["origin"])), True)
         # As the table of ranks has it.
         self.expect(f"{plan}: workspaces", dry["arenas"]["origin"],
-                    "of 1 rank, with workspaces of libraries of at most 4.00 MiB")
+                    "of 1 rank, with library workspaces of at most 4.00 MiB")
         for name in dry:
             if not re.search(f"^{name} ", text, re.M):
                 self.errors.append(f"{plan}: expects a line of {name} in the dry run, got\n{text}")

@@ -29,7 +29,7 @@ FAILURES = [("fail cuGraphLaunch 2 719", 15, "cuGraphLaunch: CUDA_ERROR_LAUNCH_F
             ("fail ncclCommSplit 1 3", 15, "ncclCommSplit: NCCL's error 3"),
             ("fail ncclMemAlloc 1 1", 15, "rank 1: ncclMemAlloc: NCCL's error 1"),
             ("fail cuMemAlloc_v2 2 2", 4, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY"),
-            ("devices 0", 15, "expects a GPU of NVIDIA"),
+            ("devices 0", 15, "sees no NVIDIA GPU"),
             ("version 11080", 15, "CUDA 12.0")]
 # At most, from mpirun's start to its end.
 LIMIT_S = 60

@@ -149,7 +149,7 @@ class Runs:
         for command, code, words in (
                 ("gpt.mlir --target=sm_90 --device=cpu", 2, "expects '--device=cuda'"),
                 ("gpt.mlir --target=sm_90 --parallelize=threads=8", 2, "--parallelize: 'threads' "
-                 "is of processors, and a GPU has none; leave it out"),
+                 "is for processors; leave it out for GPUs"),
                 ("sm_80.ppx --device=cpu", 15, "or give --device=cuda"),
                 ("cpu.ppx --device=cuda", 15, "or give --device=cpu")):
             done = self.call(self.tools / "pp-run", *command.split(), "--dry-run")

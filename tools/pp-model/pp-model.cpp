@@ -41,9 +41,9 @@ int main(int argc, char **argv) {
       "moe", "gpt with experts in place of some feed-forward parts");
   cl::SubCommand mlpCommand("mlp", "tanh layers and a softmax classifier");
   cl::SubCommand resnetCommand(
-      "resnet", "a residual network on images, as torchvision has it");
+      "resnet", "a residual network on images, as in torchvision");
   cl::SubCommand unetCommand(
-      "unet", "an encoder and a decoder with skips: a class for every pixel");
+      "unet", "encoder and decoder with skips: a class per pixel");
 
   pp::MoeConfig moe; // of gpt, too
   pp::MlpConfig mlp;
@@ -70,11 +70,10 @@ int main(int argc, char **argv) {
                        moe.hidden);
   auto heads = number(transformers, "heads",
                       "attention heads; they divide hidden", moe.heads);
-  auto keyValueHeads =
-      number(transformers, "kv-heads",
-             "heads of keys and values, each for as many queries; they divide "
-             "heads, 0 is one for each",
-             moe.keyValueHeads);
+  auto keyValueHeads = number(transformers, "kv-heads",
+                              "key-value heads, shared by equally many "
+                              "queries; they divide heads; 0: one per head",
+                              moe.keyValueHeads);
   auto seq = number(transformers, "seq", "tokens of a sequence", moe.seq);
   auto batch =
       number(transformers, "batch", "sequences of a global batch", moe.batch);
@@ -84,31 +83,29 @@ int main(int argc, char **argv) {
       cl::desc("tie the output projection to the embedding (default true; "
                "--tied=false gives it a weight of its own)"),
       cl::location(moe.tied), cl::init(moe.tied), cl::sub(transformers));
-  auto dropout = number(transformers, "dropout",
-                        "share of embeddings, attention probabilities and "
-                        "block outputs that a step drops",
-                        moe.dropout);
+  auto dropout = number(
+      transformers, "dropout",
+      "dropout rate of embeddings, attention probabilities and block outputs",
+      moe.dropout);
   auto experts =
       number(moeCommand, "experts", "experts of a block", moe.experts);
   auto topK =
       number(moeCommand, "top-k", "experts that a token chooses", moe.topK);
-  auto every = number(moeCommand, "moe-every",
-                      "blocks of which the last has experts", moe.every);
-  auto capacity = number(
-      moeCommand, "capacity-factor",
-      "places of an expert in a sequence, by what evenly spread tokens need",
-      moe.capacityFactor);
+  auto every = number(moeCommand, "moe-every", "every N-th block has experts",
+                      moe.every);
+  auto capacity = number(moeCommand, "capacity-factor",
+                         "expert capacity relative to evenly spread tokens",
+                         moe.capacityFactor);
   auto weight =
       number(moeCommand, "aux-weight",
-             "of the auxiliary loss, which spreads tokens over experts",
-             moe.auxWeight);
+             "weight of the auxiliary load-balancing loss", moe.auxWeight);
   auto mlpLayers = number(mlpCommand, "layers", "linear layers", mlp.layers);
   auto mlpInput =
       number(mlpCommand, "input", "features of a sample", mlp.input);
   auto mlpHidden =
       number(mlpCommand, "hidden", "width of the hidden layers", mlp.hidden);
   auto mlpClasses =
-      number(mlpCommand, "classes", "classes to tell apart", mlp.classes);
+      number(mlpCommand, "classes", "number of classes", mlp.classes);
   auto mlpBatch =
       number(mlpCommand, "batch", "samples of a global batch", mlp.batch);
 
@@ -116,7 +113,7 @@ int main(int argc, char **argv) {
       number(resnetCommand, "depth", "18, 34 or 50", resnet.depth);
   enum class Norm { Batch, Group };
   pp::NamedValues<Norm> resnetNorm(
-      "norm", cl::desc("what follows each convolution"), cl::init(Norm::Batch),
+      "norm", cl::desc("norm after each convolution"), cl::init(Norm::Batch),
       cl::values(clEnumValN(Norm::Batch, "batch",
                             "batch norm; running statistics are states "
                             "(default)"),
@@ -125,7 +122,7 @@ int main(int argc, char **argv) {
   auto resnetImage = number(resnetCommand, "image",
                             "height and width of an image", resnet.image);
   auto resnetClasses =
-      number(resnetCommand, "classes", "classes to tell apart", resnet.classes);
+      number(resnetCommand, "classes", "number of classes", resnet.classes);
   auto resnetBatch =
       number(resnetCommand, "batch", "images of a global batch", resnet.batch);
   auto resnetWidth = number(resnetCommand, "width",
@@ -135,13 +132,13 @@ int main(int argc, char **argv) {
              resnet.groups);
   auto unetDepth =
       number(unetCommand, "depth",
-             "how often an image is halved on the way down", unet.depth);
+             "number of times that the encoder halves an image", unet.depth);
   auto unetImage =
       number(unetCommand, "image", "height and width of an image", unet.image);
   auto unetChannels =
       number(unetCommand, "channels", "channels of an image", unet.channels);
   auto unetClasses =
-      number(unetCommand, "classes", "classes to tell apart", unet.classes);
+      number(unetCommand, "classes", "number of classes", unet.classes);
   auto unetBatch =
       number(unetCommand, "batch", "images of a global batch", unet.batch);
   auto unetWidth =

@@ -125,29 +125,27 @@ pp::opt::parseCommandLine(int argc, char **argv,
                "(default 256M; 0: no limit)"));
   cl::list<std::string> targets(
       "targets", cl::value_desc("name,..."), cl::CommaSeparated,
-      cl::desc("what --emit=ppx makes images for, of which pp-run takes the "
-               "best one: cpu, this machine's processors (default), or levels "
-               "of others, as in x86-64-v2,x86-64-v4, or architectures of "
-               "NVIDIA's GPUs, whose PTX later ones run, too: sm_80 (of 8.0, "
-               "8.6 and 8.9), sm_90, sm_100"));
+      cl::desc(
+          "targets of the images of --emit=ppx; pp-run takes the best one. "
+          "cpu: this machine's processors (default); levels of others, as in "
+          "x86-64-v2,x86-64-v4; NVIDIA GPUs of an architecture or later: sm_80 "
+          "(also 8.6 and 8.9), sm_90, sm_100"));
   cl::opt<std::string> drawing(
       "draw-schedule", cl::value_desc("file"),
       cl::desc("also draw the schedule: FILE.svg, FILE.txt or - (text on "
-               "standard output; the module is written with -o only)"));
+               "standard output; the module is written only with -o)"));
   cl::opt<bool> explanation(
-      "pp-explain",
-      cl::desc("tell, on standard output, why each collective is there and "
-               "what it costs; the module is written with -o only"));
+      "pp-explain", cl::desc("print why each collective is there and what it "
+                             "costs; the module is written only with -o"));
   cl::opt<bool> prediction(
       "pp-predict",
-      cl::desc("tell, on standard output, what a step will need, as pp-run "
-               "--dry-run does; the module is written with -o only"));
+      cl::desc("print memory, communication and time of a step, as pp-run "
+               "--dry-run does; the module is written only with -o"));
   cl::opt<std::string> shardings(
       "pp-shardings", cl::ValueOptional, cl::value_desc("name"),
-      cl::desc(
-          "tell, on standard output, how each value is split and who asked "
-          "for it; of the values of a name (* is any text) by which way; "
-          "the module is written with -o only"));
+      cl::desc("print how each value is split and which seed caused it; with a "
+               "name (* is any text) also the path from the seed; the module "
+               "is written only with -o"));
   const std::string overview =
       "pp-opt: runs passes over a module\n\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2 pp=2 microbatches=4 "
@@ -244,8 +242,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
                      result.decisions.wantsShardings || result.drawing == "-";
   if (tells && !output.getNumOccurrences()) {
     if (emit == Emit::Plan)
-      return refuse("--emit=plan expects a file to write beside what standard "
-                    "output tells: -o FILE.plan");
+      return refuse("--emit=plan expects -o FILE.plan, since the answers go "
+                    "to standard output");
     result.output.clear();
   }
   const bool isOfOne =
@@ -255,15 +253,14 @@ pp::opt::parseCommandLine(int argc, char **argv,
                   "--pp-predict and --pp-shardings expect one module, got "
                   "--split-input-file");
   if (emit != Emit::PPX && cacheLimit.getNumOccurrences())
-    return refuse("--cache-limit expects --emit=ppx, which compiles kernels, "
-                  "got a command that compiles none");
+    return refuse(
+        "--cache-limit needs --emit=ppx: other commands compile no kernels");
   if (emit != Emit::PPX && targets.getNumOccurrences())
-    return refuse("--targets expects --emit=ppx, which has images for them, "
-                  "got a command that makes none");
+    return refuse("--targets needs --emit=ppx: other commands make no images");
   if (targets.getNumOccurrences() && (explanation || prediction))
-    return refuse("--pp-explain and --pp-predict tell of one program, got "
-                  "--targets, which makes one for each; leave --targets out, "
-                  "or ask pp-run FILE.ppx --target=NAME --dry-run");
+    return refuse("--pp-explain and --pp-predict describe one program, but "
+                  "--targets makes one per target; leave --targets out, or use "
+                  "pp-run FILE.ppx --target=NAME --dry-run");
   if (emit != Emit::MLIR && pprt::isSameFile(result.input, result.output))
     return refuse("-o expects a file of its own, got '" + result.output +
                   "', which is the module");

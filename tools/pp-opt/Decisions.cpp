@@ -111,7 +111,7 @@ private:
       return refuse("--emit=plan expects a module with a plan, as "
                     "--pp-parallelize makes, got one without");
     llvm::raw_string_ostream os(decisions->plan);
-    os << "// A plan of pp: edit it, and give plan=FILE to the model.\n";
+    os << "// A plan of pp: edit it and pass plan=FILE.\n";
     printLines(withDefaults(plan), os);
     return success();
   }
@@ -176,9 +176,8 @@ private:
             return op.hasAttr(attrs::kShardings);
           }))
         return refuse(
-            "--pp-shardings expects a module of level graph, of which "
-            "--pp-parallelize makes one with shardings, got one "
-            "without");
+            "--pp-shardings expects a module with shardings; run it together "
+            "with --pp-parallelize on a module of level graph");
       FailureOr<std::string> text =
           describeShardings(getOperation(), decisions->shardingsOf);
       if (succeeded(text))

@@ -82,8 +82,8 @@ static std::string checkLevel(ModuleOp module, bool hasTargets) {
   std::optional<pp::Level> level = pp::getLevel(module);
   if (hasTargets && level == pp::Level::Program) {
     auto target = module->getAttrOfType<StringAttr>(pp::attrs::kTarget);
-    return "--targets expects a module whose kernels are still to be formed, "
-           "of level pipeline or before it, got programs for " +
+    return "--targets expects a module of level pipeline or before, got "
+           "programs for " +
            (target ? target.str() : "cpu");
   }
   if (level != (hasTargets ? pp::Level::Pipeline : pp::Level::Program))

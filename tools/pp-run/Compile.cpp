@@ -230,8 +230,8 @@ static Expected<pp::PipelineOptions> readOptions(const std::string &text) {
     return Status(ExitCode::usage, "--parallelize: " + error);
   if (options.stopAfter != pp::Level::Program)
     return Status(ExitCode::usage,
-                  "--parallelize: 'stop-after' expects program, which is what "
-                  "pp-run runs, got '" +
+                  "--parallelize: 'stop-after' expects program, which pp-run "
+                  "runs, got '" +
                       pp::stringifyLevel(options.stopAfter).str() + "'");
   options.skipProgramChecks = true; // checkArtifact follows, with exit codes
   if (!options.plan.isSet(pp::PlanKey::Threads)) {
@@ -348,10 +348,9 @@ static Status checkTarget(mlir::ModuleOp module, const std::string &target) {
     module->setAttr(pp::attrs::kTarget,
                     mlir::StringAttr::get(module.getContext(), target));
   else if (pprt::findTarget(own.str()) != pprt::findTarget(target))
-    return Status(ExitCode::usage, "--target expects " + own.str() +
-                                       ", which the programs of the module "
-                                       "are for, got " +
-                                       target);
+    return Status(ExitCode::usage,
+                  "--target expects " + own.str() +
+                      ", the target of the module's programs, got " + target);
   return {};
 }
 
@@ -359,10 +358,9 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
                                          Variant variant, Kernels kernels) {
   if (!isModel() && !parallelize.empty())
     return Status(ExitCode::usage,
-                  "--parallelize expects a model whose training step is still "
-                  "to be made, got a module that has a plan; to change it, "
-                  "write it with pp-opt --emit=plan, edit it, and give "
-                  "--parallelize=plan=FILE to the model");
+                  "--parallelize expects a model, got a module that has a "
+                  "plan; to change the plan, write it with pp-opt --emit=plan, "
+                  "edit it, and pass --parallelize=plan=FILE for the model");
   Expected<pp::PipelineOptions> options = readOptions(parallelize);
   if (!options)
     return options.status();
@@ -374,9 +372,9 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   const pprt::Target *asked = pprt::findTarget(state->target);
   const bool isForHost = !asked || asked->code() == pprt::Code::sharedObject;
   if (!isForHost && namesThreads(parallelize))
-    return Status(ExitCode::usage,
-                  "--parallelize: 'threads' is of processors, and a GPU has "
-                  "none; leave it out");
+    return Status(
+        ExitCode::usage,
+        "--parallelize: 'threads' is for processors; leave it out for GPUs");
   if (isForHost || !isForOneDevice)
     options->target = state->target;
   options->keepGradients = variant == Variant::withGradients || isForOneDevice;

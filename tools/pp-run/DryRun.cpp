@@ -58,7 +58,8 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
   if (!options.code.empty() && artifact.object.empty())
     return Status(ExitCode::usage,
                   "'--code' expects an artifact with compiled kernels, got " +
-                      options.input + ", which has none (pp-opt --emit=ppx)");
+                      options.input +
+                      ", which has none; make one with pp-opt --emit=ppx");
   for (const std::string &path : {options.report, options.trace, options.code})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())

@@ -63,11 +63,12 @@ static Status compareOptions(World &world, const std::string &mine) {
       return word == words.end() ? std::string("nothing more")
                                  : "'" + *word + "'";
     };
-    status = Status(ExitCode::ranksDisagree,
-                    "expects the same options in all processes, got " +
-                        nameOf(there, its) + " in process " +
-                        std::to_string(process) + " and " + nameOf(here, own) +
-                        " in process 0; give mpirun one command");
+    status = Status(
+        ExitCode::ranksDisagree,
+        "expects the same options in all processes, got " + nameOf(there, its) +
+            " in process " + std::to_string(process) + " and " +
+            nameOf(here, own) +
+            " in process 0; start all processes with one mpirun command");
   }
   return world.agree(status, /*interrupted=*/false).first;
 }
@@ -98,9 +99,9 @@ Status pp::run::compareFiles(World &world, const Expected<uint32_t> &mine,
     return {};
   if (Status status = world.agree(mine.status(), false).first; !status.ok())
     return status;
-  return expectSame(world, bytesOf(*mine), "files of " + option,
-                    "copy those of one host to all, or have them on a disk "
-                    "that all share");
+  return expectSame(
+      world, bytesOf(*mine), "files of " + option,
+      "copy the files of one host to all, or share them over a network disk");
 }
 
 Expected<std::string> pp::run::commonLevel(World &world,

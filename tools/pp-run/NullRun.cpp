@@ -140,9 +140,9 @@ Status pp::run::nullRun(const Options &options,
     status = host::writeTrace(options.trace, host::traceLastStep(session));
   if (!tells || options.quiet)
     return agree(status);
-  out << "null computes nothing: there are no losses\n"
+  out << "--device=null computes no losses\n"
       << session.mesh().worldSize() << " ranks, " << options.steps
-      << " steps, counted as the program says:";
+      << " steps, counts equal the program's:";
   const size_t own = all->size() - 2; // the device's
   out << " " << printCounts({all->begin(), all->begin() + long(own)}) << "\n";
   if (options.steps > 0)

@@ -61,7 +61,7 @@ const char *readText(std::string_view text, std::string &field) {
 const char *readResult(std::string_view text, std::string &field) {
   field = text;
   return text.empty()  ? "a file"
-         : text == "-" ? "a file, which for standard output is /dev/stdout"
+         : text == "-" ? "a file; /dev/stdout is standard output"
                        : nullptr;
 }
 
@@ -115,36 +115,36 @@ const Option options[] = {
      [](std::string_view v, Options &o) { return readText(v, o.data); },
      needsRun | needsValues},
     {"steps", "N",
-     "training steps (default 10); with 0 only the initial parameters are made",
+     "training steps (default 10); 0 only makes the initial parameters",
      [](std::string_view v, Options &o) { return readNumber(v, o.steps); },
      needsRun},
-    {"seed", "N", "of initial values and random data (default 0)",
+    {"seed", "N", "seed of initial values and random data (default 0)",
      [](std::string_view v, Options &o) { return readNumber(v, o.seed); },
      needsRun | needsValues},
     {"parameters", "FILE.safetensors",
-     "start from these parameters, and from the model's states that the file "
-     "has; the optimizer begins anew",
+     "start from these parameters and model states; the optimizer starts anew",
      [](std::string_view v, Options &o) { return readText(v, o.parameters); },
      needsRun | needsValues},
     {"save", "FILE.safetensors",
-     "write the parameters and the model's states at the end, whole, whatever "
-     "the partition; nothing of the optimizer",
+     "at the end, write the whole parameters and model states, but no "
+     "optimizer states",
      [](std::string_view v, Options &o) {
        const char *misfit = readResult(v, o.save);
-       return misfit || !isOfOtherFormat(v) ? misfit
-                                            : "a name like FILE.safetensors, "
-                                              "which is the format it writes";
+       return misfit || !isOfOtherFormat(v)
+                  ? misfit
+                  : "a name like FILE.safetensors, the format that it writes";
      },
      needsRun | needsValues},
-    {"verify", "", "first compare a few steps with the unpartitioned model",
+    {"verify", "",
+     "before training, compare a few steps with the unpartitioned model",
      [](std::string_view, Options &o) { return setSwitch(o.verify); },
      needsRun | needsValues | needsCompiler},
     {"reference", "MODEL",
-     "what --verify compares with, for a module that has a plan or an "
-     "artifact: the model as it was, or its training step of level graph",
+     "for --verify of an artifact or a partitioned module: the original model, "
+     "or its training step (level graph)",
      [](std::string_view v, Options &o) { return readText(v, o.reference); },
      needsRun | needsValues | needsCompiler},
-    {"report", "FILE.json", "write what was measured",
+    {"report", "FILE.json", "write measurements as JSON",
      [](std::string_view v, Options &o) { return readResult(v, o.report); },
      needsValues},
     {"metrics", "FILE.jsonl",
@@ -153,23 +153,22 @@ const Option options[] = {
      needsRun | needsValues},
     {"trace", "FILE.json", "write the last step's timeline for ui.perfetto.dev",
      [](std::string_view v, Options &o) { return readResult(v, o.trace); }},
-    {"trace-steps", "N", "of so many of the last steps (default 1)",
+    {"trace-steps", "N", "record the last N steps (default 1)",
      [](std::string_view v, Options &o) { return readNumber(v, o.traceSteps); },
      needsRun | needsValues},
     {"dry-run", "",
-     "only check the program and tell what a run would need: memory, "
-     "communication, stages, the schedule and its bubble, and of an artifact "
-     "its images; --report and --trace write what is predicted",
+     "only check the program and predict a run: memory, communication, stages, "
+     "schedule and bubble; for an artifact also list its images. --report and "
+     "--trace write the prediction",
      [](std::string_view, Options &o) { return setSwitch(o.dryRun); }},
     {"code", "FILE",
-     "with --dry-run of an artifact: write the code of the compiled kernels of "
-     "its image, an ELF shared object for processors, PTX for GPUs",
+     "with --dry-run of an artifact: write the code of its image's kernels, an "
+     "ELF shared object for processors, PTX for GPUs",
      [](std::string_view v, Options &o) { return readResult(v, o.code); }},
     {"memory-limit", "BYTES",
-     "refuse a program that needs more for any rank, or on any GPU for all "
-     "ranks that share it, as 512M or 1.5GiB (default 0: none). What a GPU's "
-     "driver and NCCL take besides, for context, code and buffers, is not "
-     "counted",
+     "refuse a program that needs more memory per rank, or per GPU for all "
+     "ranks on it, such as 512M or 1.5GiB (default 0: no limit). Memory of a "
+     "GPU's driver (context, code) and of NCCL is not counted",
      [](std::string_view v, Options &o) {
        return readLimit(v, o.memoryLimit);
      }},
@@ -182,10 +181,10 @@ const Option options[] = {
      },
      needsRun | needsValues | needsCompiler},
     {"device", deviceValue,
-     "what the ranks run on: cpu (default) is this machine's processors; cuda "
-     "is a GPU of NVIDIA's; null "
-     "computes nothing and moves nothing, but dispatches every instruction, "
-     "checks that all who meet come in order, counts, and tells what that took",
+     "run the ranks on cpu (default), this machine's processors; on cuda, "
+     "NVIDIA GPUs; or on null, which computes and moves nothing, but "
+     "dispatches every instruction, checks the order of communication, and "
+     "measures the runtime's own time",
      [](std::string_view v, Options &o) {
        o.device = v;
        o.givesDevice = true;
@@ -195,35 +194,35 @@ const Option options[] = {
        return expectedDevice.c_str();
      }},
     {"target", "NAME",
-     "which image of an artifact to take, or what to compile for: cpu, this "
-     "machine's processors, or a level of them: x86-64, x86-64-v2, x86-64-v3 "
-     "or x86-64-v4; of GPUs sm_80, sm_90 or sm_100 (default: the best that "
-     "--device has). A dry run is of the device that it is for",
+     "image of an artifact to run, or target to compile for: cpu (this "
+     "machine's processors), x86-64, x86-64-v2, x86-64-v3, x86-64-v4, or for "
+     "GPUs sm_80, sm_90, sm_100 (default: the best for --device). A dry run "
+     "predicts for this target",
      [](std::string_view v, Options &o) { return readText(v, o.target); }},
     {"launcher", "threads|mpi",
-     "what the ranks are: threads of one process, or of all that a launcher "
-     "started, as in mpirun -n 2 pp-run gpt.mlir (default: mpi where mpirun "
-     "or another launcher started several, else threads)",
+     "run the ranks as threads of one process, or of all processes that a "
+     "launcher started, as in mpirun -n 2 pp-run gpt.mlir (default: mpi if a "
+     "launcher started several processes, else threads)",
      [](std::string_view v, Options &o) {
        o.launcher = v;
        return v == "threads" || v == "mpi" ? nullptr : "threads or mpi";
      }},
     {"graph", "on|off",
-     "whether a GPU records the first step and plays it from then on, which "
-     "costs less of the processor's time (default: on, but with --trace or "
-     "--report off, since what is played has no times of instructions)",
+     "capture the first step as a CUDA graph and launch the graph from then "
+     "on, which costs less host time (default: on, but off with --trace or "
+     "--report, since a graph gives no times of instructions)",
      [](std::string_view v, Options &o) {
        o.graph = v == "on";
        return v == "on" || v == "off" ? nullptr : "on or off";
      },
      needsRun},
     {"hang-timeout", "SECONDS",
-     "without progress for so long, end and say who waits for whom (default "
-     "30); 0 waits forever",
+     "end after this long without progress, and report which rank waits for "
+     "which (default 30; 0: never)",
      [](std::string_view v, Options &o) {
        const char *expected = readNumber(v, o.hangTimeoutSeconds);
        return expected || o.hangTimeoutSeconds > 1'000'000'000
-                  ? "a number from 0, which is never, to 1000000000"
+                  ? "a number from 0 (never) to 1000000000"
                   : nullptr;
      },
      needsRun},
@@ -265,8 +264,8 @@ Status unknownOption(std::string_view name, bool hasValue) {
     if (name == other)
       return usageError(message + ", did you mean '--" + ours + "'?");
   if (hasValue && isPlanKey(std::string(name)))
-    message += ": as a key of a plan it goes into --parallelize=\"" +
-               std::string(name) + "=...\"";
+    message += ": it is a plan key; pass --parallelize=\"" + std::string(name) +
+               "=...\"";
   return usageError(message);
 }
 
@@ -283,9 +282,9 @@ Status checkTarget(const Options &result) {
                       (result.dryRun ? "" : ", or '--dry-run'") +
                       ", got '--device=cpu'");
   if (!isGpus && result.device == "cuda")
-    return usageError(spelling + " expects '--device=cpu', got "
-                                 "'--device=cuda', which runs what is for "
-                                 "GPUs, as sm_80");
+    return usageError(spelling +
+                      " expects '--device=cpu', got '--device=cuda', which "
+                      "runs targets such as sm_80");
   return {};
 }
 
@@ -297,8 +296,7 @@ Status checkTogether(const Options &result,
     if ((option.needs & needsCompiler) && seen.count(option.name) &&
         !hasCompiler())
       return usageError("'--" + std::string(option.name) +
-                        "' expects a build with a compiler, got one without: "
-                        "use pp-run of a build with PP_COMPILER=ON");
+                        "' needs a build with the compiler (PP_COMPILER=ON)");
   if (result.input.empty())
     return usageError(hasCompiler() ? "expects a module or an artifact"
                                     : "expects an artifact");
@@ -307,14 +305,13 @@ Status checkTogether(const Options &result,
   if (!result.trace.empty() && result.steps == 0 && !result.dryRun)
     return usageError("'--trace' expects --steps of at least 1, got 0");
   if (seen.count("trace-steps") && result.trace.empty())
-    return usageError("'--trace-steps' expects '--trace', which has them");
+    return usageError("'--trace-steps' needs '--trace'");
   if (result.traceSteps == 0)
     return usageError("'--trace-steps' expects at least 1, got 0");
   if (!result.reference.empty() && !result.verify)
-    return usageError("'--reference' expects '--verify', which compares with "
-                      "it, got none");
+    return usageError("'--reference' needs '--verify'");
   if (!result.code.empty() && !result.dryRun)
-    return usageError("'--code' expects '--dry-run', got none");
+    return usageError("'--code' needs '--dry-run'");
   if (result.dryRun)
     for (const Option &option : options)
       if ((option.needs & needsRun) && seen.count(option.name))
@@ -323,12 +320,10 @@ Status checkTogether(const Options &result,
   if (Status status = checkTarget(result); !status.ok())
     return status;
   if (result.graph && result.device != "cuda")
-    return usageError("'--graph' expects '--device=cuda', whose steps can be "
-                      "recorded, got " +
-                      result.device);
+    return usageError("'--graph' needs '--device=cuda', got " + result.device);
   if (result.graph.value_or(false) && !result.trace.empty())
-    return usageError("'--trace' expects '--graph=off', for what is played "
-                      "has no times of instructions, got on");
+    return usageError("'--trace' needs '--graph=off': a graph gives no times "
+                      "of instructions");
   if (result.device != "null")
     return {};
   if (result.dryRun)

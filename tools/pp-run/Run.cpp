@@ -215,8 +215,8 @@ Expected<VerifyReport> verifyIn(std::shared_ptr<World> world,
 void tellOfUnfused(const std::vector<UnfusedProduct> &products) {
   if (products.empty())
     return;
-  std::cout << "without epilogues, which this GPU's cublasLt refuses and "
-               "kernels do instead:";
+  std::cout << "cublasLt refuses the epilogues of these products on this GPU, "
+               "so kernels compute them:";
   for (const UnfusedProduct &product : products)
     std::cout << ' ' << product.kernel;
   std::cout << std::endl;
@@ -314,8 +314,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   // So that nobody takes it for the real one.
   if (const std::string &name = (*session)->device();
       tells && !options.quiet && name != options.device)
-    std::cout << "on " << name
-              << ", whose libraries are emulated libraries: times mean nothing"
+    std::cout << "on " << name << ", emulated libraries: times mean nothing"
               << std::endl;
   if (tells && !options.quiet)
     tellOfUnfused((*session)->unfusedProducts());

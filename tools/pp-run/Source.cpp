@@ -95,8 +95,8 @@ Expected<Source> loadImage(const Options &options, const std::string &level,
                       options.input);
   if (options.givesCacheLimit && options.reference.empty())
     return Status(ExitCode::usage,
-                  "--cache-limit expects a module, whose kernels are "
-                  "compiled, got the artifact " +
+                  "--cache-limit expects a module, since an artifact has its "
+                  "kernels, got the artifact " +
                       options.input);
   ImageChoice choice = {options.target, level};
   // Nothing of a dry run is for this machine: any image can be told of, unless

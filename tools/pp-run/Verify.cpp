@@ -112,8 +112,8 @@ void printTable(std::ostream &out, const Comparison &errors) {
   if (bounds.byLearningRate) {
     char line[128];
     std::snprintf(line, sizeof(line),
-                  "  params / lr is what the gradients' rounding does not "
-                  "explain; with it %.2e  ",
+                  "  params / lr is the error beyond the gradients' rounding; "
+                  "the whole error is %.2e  ",
                   errors.wholeUpdates.error);
     out << line << errors.wholeUpdates.tensor << "\n";
   }
@@ -131,18 +131,18 @@ void printTable(std::ostream &out, const LowPrecisionComparison &errors,
         {"states", &errors.states}})
     if (bounded->tensor != "-")
       printRow(out, name, {bounded->error, bounded->tensor}, bounded->bound);
-  out << "  a bound is what any model may have, or "
+  out << "  a bound is the fixed bound of the type, or "
       << (yardstick == Yardstick::shaken
               ? std::to_string(int(2 * shakesOfStep(roundoff))) +
-                    " times what the last digit of each parameter does to the "
-                    "model"
+                    " times the effect on the model of the last digit of each "
+                    "parameter"
               : std::string("twice the error of the program for one device"))
-      << " where that is more\n";
+      << " if that is larger\n";
   if (!isDouble(roundoff) && errors.loosestBound() >= kLoose)
     out << "  rounding alone changes this model by as much as a bound: verify "
            "it in "
         << (isLowPrecision(roundoff) ? "f32 or f64" : "f64")
-        << ", which tells more\n";
+        << ", which shows more\n";
   out << std::flush;
 }
 
@@ -188,10 +188,10 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   if (!session)
     return session;
   if (!(*session)->keepsValues())
-    return Status(ExitCode::usage,
-                  "--device expects one with values for the host, as cpu has "
-                  "them, got '" +
-                      (*session)->device() + "', which has none");
+    return Status(
+        ExitCode::usage,
+        "--device expects a device that keeps values, such as cpu, got '" +
+            (*session)->device() + "'");
   if (Status status = (*session)->initialize(start.options.seed); !status.ok())
     return status;
   if (start.parameters)
@@ -217,11 +217,10 @@ static Status prepare(const Compared &compared) {
   if (!compared.reference) {
     if (compared.module && compared.module->isModel())
       return {};
-    return Status(ExitCode::usage,
-                  "--verify expects a model whose training step is still to be "
-                  "made, or --reference=MODEL to compare with, got " +
-                      std::string(compared.module ? "a module that has one"
-                                                  : "an artifact"));
+    return Status(
+        ExitCode::usage,
+        "--verify expects a model, or --reference=MODEL to compare with, got " +
+            std::string(compared.module ? "a training step" : "an artifact"));
   }
   // A reference whose step is still to be made gets the program's optimizer.
   if (compared.reference->isModel())

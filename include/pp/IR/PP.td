@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The groups are those of the generated page docs/generated/Dialect.md.
+// The groups are the sections of the page Dialect.md, which the target docs makes.
 //
 //===----------------------------------------------------------------------===//
 include "pp/IR/PPDialect.td"

@@ -46,13 +46,13 @@ def FormKernels : LevelPass<"pp-form-kernels", "Pipeline"> {
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"\"",
-           "what runs the kernels, as cpu, x86-64-v3 or sm_90; nothing: what the module "
-           "says, or cpu">
+           "target of the kernels, such as cpu, x86-64-v3 or sm_90 (default: the "
+           "module's target, or cpu)">
   ];
 }
 
 def ReserveScratch : LevelPass<"pp-reserve-scratch", "Pipeline"> {
-  let summary = "gives kernels with large rows memory for what lives inside of them";
+  let summary = "gives kernels with large rows scratch memory";
   let description = [{
     A loops kernel keeps what only one of its rows reads on the stack. Where that
     is more than 512 KiB, it asks for a workspace instead (`pp.workspace`), a
@@ -70,7 +70,7 @@ def ReserveScratch : LevelPass<"pp-reserve-scratch", "Pipeline"> {
 }
 
 def OverlapCollectives : LevelPass<"pp-overlap-collectives", "Pipeline"> {
-  let summary = "issues collectives before they are needed";
+  let summary = "issues collectives early, to overlap them with kernels";
   let description = [{
     A collective has a queue of its own and runs while kernels compute, from the
     place in the list where it is issued to the first reader of what it yields.
@@ -116,7 +116,7 @@ def LowerToPrograms : LevelPass<"pp-lower-to-programs", "Pipeline"> {
 }
 
 def ShareSlots : LevelPass<"pp-share-slots", "Program"> {
-  let summary = "makes one slot of two where a copy between them need not be";
+  let summary = "merges slots where a copy between them is not needed";
   let description = [{
     The one place where it is decided what may be overwritten. A copy, and an
     all_reduce, names a slot it reads and one it writes. They become one slot if
@@ -139,7 +139,7 @@ def ShareSlots : LevelPass<"pp-share-slots", "Program"> {
 }
 
 def PlanBuffers : LevelPass<"pp-plan-buffers", "Program"> {
-  let summary = "places slots in each rank's arena and makes queues wait";
+  let summary = "places slots in each rank's arena and inserts waits between queues";
   let description = [{
     A slot lives from the first instruction that touches it to the last, in list
     order; slots that do not live together may share memory. What a collective
@@ -161,7 +161,7 @@ def VerifyPrograms : LevelPass<"pp-verify-programs", "Program"> {
   }];
   let options = [
     Option<"memoryLimit", "memory-limit", "std::string", /*default=*/"\"0\"",
-           "bytes a rank may use, as 512M or 1.5GiB; 0: no limit">
+           "bytes per rank, such as 512M or 1.5GiB; 0: no limit">
   ];
 }
 

@@ -68,7 +68,7 @@ def Schedule : LevelPass<"pp-schedule", "Pipeline"> {
 }
 
 def TrimResiduals : LevelPass<"pp-trim-residuals", "Pipeline"> {
-  let summary = "keeps the fewest bytes from forward to backward";
+  let summary = "minimizes the bytes kept from forward to backward";
   let description = [{
     What a backward fragment reads of a forward one is kept in memory between
     the two. Elementwise ops, views, counters and random bits are computed again

@@ -35,7 +35,7 @@ def MakePlan : LevelPass<"pp-make-plan", "Graph"> {
 }
 
 def LoadPlan : LevelPass<"pp-load-plan", "Graph"> {
-  let summary = "puts the plan of a file on the module";
+  let summary = "reads the plan from a file";
   let description = [{
     Instead of `pp-make-plan`: the file holds one `#pp.plan<...>`, as it stands
     in the attributes of a module that pp-opt printed, perhaps edited. Adds
@@ -51,7 +51,7 @@ def LoadPlan : LevelPass<"pp-load-plan", "Graph"> {
 }
 
 def SplitConstants : LevelPass<"pp-split-constants", "Graph"> {
-  let summary = "gives every use of a constant or broadcast its own";
+  let summary = "clones constants and broadcasts per use";
   let description = [{
     Constants, iotas and broadcasts have dimensions that no operand has. Used
     twice, one would tie the shardings of both users, so it is cloned before
@@ -73,7 +73,7 @@ def SplitConstants : LevelPass<"pp-split-constants", "Graph"> {
 }
 
 def AnnotateShardings : LevelPass<"pp-annotate-shardings", "Graph"> {
-  let summary = "puts the plan's seed shardings on the arguments they name";
+  let summary = "annotates arguments and named values with the plan's seed shardings";
   let description = [{
     A plan without seeds gets them by analysis: the batch of inputs
     and labels over `mb` and `dp` (priority 0), and over `tp` (priority 1) the
@@ -159,7 +159,7 @@ def PropagateShardings : LevelPass<"pp-propagate-shardings", "Graph"> {
 }
 
 def SplitScans : LevelPass<"pp-split-scans", "Graph"> {
-  let summary = "scans a dimension that is split within the shards first";
+  let summary = "splits scans along a split dimension into shards";
   let description = [{
     A running sum, a product, an argmax or a top_k needs its dimension whole.
     Where the operand has it split, the dimension becomes shards x elements: each
@@ -215,7 +215,7 @@ def PadDimensions : LevelPass<"pp-pad-dimensions", "Graph"> {
 }
 
 def LintShardings : LevelPass<"pp-lint-shardings", "Graph"> {
-  let summary = "notes what the shardings leave undone";
+  let summary = "reports repeated work, idle axes and padding";
   let description = [{
     Changes nothing but the location of `@main`, in which `--pp-explain` finds
     what was noted: for each thing that would avoid some of it, what it would

@@ -142,8 +142,8 @@ bool StepPlacement::belongsToStage(Operation &op) const {
 LogicalResult StepPlacement::classify(Operation &op) {
   if (isa<AccumulateOp>(op) &&
       getTimeClass(op.getOperand(0)) != TimeClass::PerMicroBatch)
-    return op.emitOpError("expects a value of one micro-batch, got one that "
-                          "exists once a step (step_c4)");
+    return op.emitOpError("expects a value of one micro-batch, got a value of "
+                          "the whole step (step_c4)");
   bool perMicroBatch = false, perStep = isa<AccumulateOp>(op);
   if (auto index = dyn_cast<AxisIndexOp>(op))
     perMicroBatch = llvm::is_contained(index.getAxes(), timeAxis);

@@ -154,12 +154,12 @@ std::vector<Cause::Alternative> Alternatives::find(OpOperand &use,
       add("instead reduced behind " + reader, behind);
     else if (isa<ShardingOpInterface>(use.getOwner()) &&
              !isLayoutChange(use.getOwner()))
-      found.push_back({"not reduced behind " + reader +
-                       ", which needs all of this operand if it has all of "
-                       "the others"});
+      found.push_back(
+          {"not reduced behind " + reader +
+           ", which needs this operand whole, since the others are whole"});
     return found;
   }
-  add("instead " + reader + " as this operand lies, its result brought back",
+  add("instead " + reader + " in this operand's sharding, its result resharded",
       priceAsItLies(use, from.layout, layout));
   if (auto scan = findScan(use, from.layout, layout))
     found.push_back(*scan);

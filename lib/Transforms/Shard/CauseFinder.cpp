@@ -239,7 +239,7 @@ Cause CauseFinder::find(OpOperand &use, const LocalValue &from,
         "argument \"" + getArgName(main, argument.getArgNumber()).str() + "\"";
   else
     cause.maker = value.getDefiningOp()->getName().getStringRef().str();
-  cause.text = cause.user + " wants " + mesh.spell(layout);
+  cause.text = cause.user + " needs " + mesh.spell(layout);
   if (!from.partial.empty())
     if (StringRef name = findParameterOfGradient(value); !name.empty()) {
       cause.gradientOf = name.str();

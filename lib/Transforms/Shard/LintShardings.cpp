@@ -312,7 +312,7 @@ void ShardingLint::tellWholes() {
     for (int axis : whole.axes)
       axes.push_back(mesh.name(axis).getValue());
     std::string what = "every device of " + llvm::join(axes, " and ") +
-                       " has the whole of " + std::to_string(ops) +
+                       " repeats " + std::to_string(ops) +
                        (ops == 1 ? " op" : " ops");
     // A program may have none.
     if (const auto share = llvm::divideNearest(
@@ -352,10 +352,10 @@ void ShardingLint::judgeNeighbours(Operation *op) {
         findings.push_back(
             {describeLocation(op->getLoc()),
              "operand " + std::to_string(index) + " of " +
-                 op->getName().getStringRef().str() + " is gathered, which " +
-                 name + " splits along dimension " + std::to_string(dim) +
+                 op->getName().getStringRef().str() + " is gathered: " + name +
+                 " splits it along dimension " + std::to_string(dim) +
                  (asker.empty() ? "" : ", from " + asker) +
-                 ", and of which each element is computed with its neighbours",
+                 ", but each element is computed with its neighbours",
              others.empty() ? "a seed that leaves it whole over " + name
                             : "a seed that splits its dimension " + others +
                                   " over " + name + " instead",
@@ -380,8 +380,8 @@ void ShardingLint::findIdle() {
                     "seeds that split more over it, or fewer devices"};
     findings.push_back({"",
                         name + " splits " + share +
-                            " of the floating-point operations, its devices "
-                            "all do the rest",
+                            " of the floating-point operations; all its "
+                            "devices repeat the rest",
                         ways.words, ways.changes});
     remark::missed(main.getLoc(), remark::RemarkOpts::name("idle").category(
                                       "pp-lint-shardings"))

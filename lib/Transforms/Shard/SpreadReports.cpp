@@ -64,7 +64,7 @@ void pp::remarkConflict(const ShardingSpread &graph,
   auto rootOf = [&](int tensor, int axis) {
     const ShardingSpread::Source *source =
         graph.getValues()[node.values[tensor]].findSource(axis);
-    return source ? source->root.str() : "nobody";
+    return source ? source->root.str() : "unknown";
   };
   SmallVector<FoldedRemarks::Metric> metrics = {
       {"op", node.op->getName().getStringRef().str()},

@@ -143,8 +143,7 @@ Status CpuDevice::prepare(const ppx::ContractionT &body,
   const std::unique_ptr<Contraction> wanted = Contraction::create(body, 1);
   if (!wanted)
     return findLack("a product", 64 << 20,
-                    Status(ExitCode::device,
-                           "expects a library that computes it, got none"));
+                    Status(ExitCode::device, "no library here computes it"));
   return Status(ExitCode::badArtifact,
                 "expects a workspace of " +
                     std::to_string(wanted->workspaceBytes()) + " bytes, got " +
@@ -155,8 +154,8 @@ Status CpuDevice::prepare(const ppx::CompiledKernelT &body,
                           const ppx::KernelT &its, CpuKernel &kernel) const {
   void *symbol = options.resolver ? options.resolver(body.symbol) : nullptr;
   if (!symbol)
-    return Status(ExitCode::badArtifact, "expects the symbol '" + body.symbol +
-                                             "', which is not there");
+    return Status(ExitCode::badArtifact,
+                  "no symbol '" + body.symbol + "' in the kernel object");
   kernel.function = reinterpret_cast<CompiledFunction>(symbol);
   kernel.rows = int64_t(body.rows);
   if (its.bytes >= kParallelBytes)

@@ -133,11 +133,11 @@ Status Planner::checkReduction(const Move &move) const {
   if (!isLogic || move.element == ppx::ElementType_i1)
     return {};
   return Status(ExitCode::device,
-                std::string("expects sum, max or min of ") +
+                std::string("NCCL has no `") +
+                    (move.reduction == ppx::Reduction_and_ ? "and" : "or") +
+                    "` reduction for " +
                     ppx::EnumNameElementType(move.element) +
-                    " between GPUs, got " +
-                    ppx::EnumNameReduction(move.reduction) +
-                    ", which NCCL has not; run it with --device=cpu");
+                    "; run with --device=cpu");
 }
 
 Status Planner::addReduction(const Move &move) {
@@ -324,8 +324,8 @@ Status Planner::plan() {
       i += members;
     } else {
       return Status(ExitCode::device,
-                    "expects a communication operation that NCCL has calls "
-                    "for, got a move of " +
+                    "expects a communication operation that maps to NCCL "
+                    "calls, got a move of " +
                         std::to_string(move.sources.size()) + " to " +
                         std::to_string(move.targets.size()) + " of " +
                         std::to_string(members) + " members");

@@ -53,11 +53,12 @@ Status Communicators::check(ncclResult_t result, const char *call) const {
   if (result != ncclUnhandledCudaError ||
       driver.cuMemGetInfo(&free, &total) != CUDA_SUCCESS)
     return status;
-  return Status(status.code(),
-                status.message() + "; " + std::to_string(free) +
-                    " bytes of the GPU are free, and the driver is for CUDA " +
-                    printVersion(driver.version) + ", which " + nccl.file +
-                    " has to be made for, too");
+  return Status(
+      status.code(),
+      status.message() + "; " + std::to_string(free) +
+          " bytes of the GPU are free, and the driver supports CUDA " +
+          printVersion(driver.version) + ", which " + nccl.file +
+          " must support, too");
 }
 
 static constexpr char kAdvice[] =
@@ -66,23 +67,20 @@ static constexpr char kAdvice[] =
 Status Communicators::isLate(double seconds) const {
   if (!isMade && seconds > double(kMaking.count()))
     return Status(ExitCode::device,
-                  "expects all ranks to reach each other by NCCL within " +
-                      std::to_string(kMaking.count()) +
-                      " s, got some that do not come" + kAdvice);
-  if (isMade && patience > 0 && seconds > patience)
-    return Status(ExitCode::hang,
-                  "expects the ranks of a communication operation to find each "
-                  "other by NCCL "
-                  "within " +
-                      std::to_string(int64_t(patience)) +
-                      " s (--hang-timeout), got some that do not come" +
+                  "expects all ranks to connect through NCCL within " +
+                      std::to_string(kMaking.count()) + " s, but some did not" +
                       kAdvice);
+  if (isMade && patience > 0 && seconds > patience)
+    return Status(ExitCode::hang, "expects the ranks of a communication "
+                                  "operation to connect through NCCL within " +
+                                      std::to_string(int64_t(patience)) +
+                                      " s (--hang-timeout), but some did not" +
+                                      kAdvice);
   if (isMade && seconds > double(kBlocked.count()) && isInterrupted &&
       isInterrupted())
     return Status(ExitCode::interrupted,
-                  "interrupted while ranks of a communication operation did "
-                  "not find each "
-                  "other by NCCL");
+                  "interrupted while ranks of a communication operation "
+                  "connected through NCCL");
   return {};
 }
 
@@ -97,7 +95,7 @@ Status Communicators::settle(Communicator &communicator) {
         break;
       if (!communicator.handle)
         return Status(ExitCode::device,
-                      "ncclCommSplit: expects a communicator, got none");
+                      "ncclCommSplit returned no communicator");
       ncclResult_t state = ncclSuccess;
       if (Status status =
               check(nccl.ncclCommGetAsyncError(communicator.handle, &state),

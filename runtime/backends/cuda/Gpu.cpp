@@ -24,8 +24,8 @@ Expected<std::vector<SeenGpu>> Gpu::see(const Driver &driver) {
     status = check(begun, "cuInit");
   if (status.ok() && count == 0)
     status = Status(ExitCode::device,
-                    "expects a GPU of NVIDIA, got none that " + driver.file +
-                        " sees (look at nvidia-smi and CUDA_VISIBLE_DEVICES)");
+                    driver.file + " sees no NVIDIA GPU (look at nvidia-smi "
+                                  "and CUDA_VISIBLE_DEVICES)");
   std::vector<SeenGpu> seen;
   for (int number = 0; status.ok() && number < count; ++number) {
     CUdevice device = 0;
@@ -61,7 +61,7 @@ Expected<std::shared_ptr<Gpu>> Gpu::open(Driver driver, int ordinal) {
   if (size_t(ordinal) >= seen->size())
     return Status(ExitCode::device,
                   "expects " + std::to_string(ordinal + 1) +
-                      " GPUs of NVIDIA, got " + std::to_string(seen->size()) +
+                      " NVIDIA GPUs, got " + std::to_string(seen->size()) +
                       " that " + gpu->driver.file +
                       " sees (look at nvidia-smi and CUDA_VISIBLE_DEVICES)");
   gpu->seen = (*seen)[ordinal];

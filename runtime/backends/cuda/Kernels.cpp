@@ -179,8 +179,8 @@ Code::Made Code::prepare(const ppx::CompiledKernelT &body) {
                                              body.symbol.c_str())
            : CUDA_ERROR_NOT_FOUND;
   if (found == CUDA_ERROR_NOT_FOUND)
-    return Status(ExitCode::badArtifact, "expects the symbol '" + body.symbol +
-                                             "', which is not there");
+    return Status(ExitCode::badArtifact,
+                  "no symbol '" + body.symbol + "' in the module");
   if (Status status = gpu->check(found, "cuModuleGetFunction"); !status.ok())
     return status;
   return result;
@@ -207,10 +207,10 @@ Status Code::warmUp(const Product &product, const ppx::KernelT &kernel,
   const Status given = scratch.allocate(bytes);
   if (given.code() == ExitCode::outOfMemory)
     return Status(ExitCode::outOfMemory,
-                  "to be tried expects " + std::to_string(bytes) +
-                      " bytes of memory, got: " + given.message() +
-                      "; end who else uses it, or give a smaller model or "
-                      "batch");
+                  "trial run needs " + std::to_string(bytes) +
+                      " bytes of memory: " + given.message() +
+                      "; end other processes that use the GPU, or use a "
+                      "smaller model or batch");
   if (!given.ok())
     return given;
   for (CUdeviceptr &place : places)

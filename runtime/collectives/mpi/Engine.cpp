@@ -48,8 +48,7 @@ Status Engine::initialize() {
     return status;
   if (isInitialized)
     return Status(ExitCode::usage,
-                  "expects to start MPI itself, which this process has done "
-                  "before");
+                  "MPI is already initialized in this process");
   int provided = MPI_THREAD_SINGLE;
   if (Status status = check(
           MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided),
@@ -83,8 +82,7 @@ Expected<std::unique_ptr<Engine>> Engine::start(Clock::time_point end) {
   std::unique_ptr<Engine> engine(new Engine());
   engine->runs = engine->thread.start([raw = engine.get()] { raw->run(); });
   if (!engine->runs)
-    return Status(ExitCode::device,
-                  "expects a thread for MPI, which the system refuses");
+    return Status(ExitCode::device, "cannot start a thread for MPI");
   Status status;
   engine->callAtStart([&] { status = engine->initialize(); }, end);
   if (!status.ok())
@@ -107,10 +105,9 @@ Engine::~Engine() {
         (void)new Kept(std::move(its.memory));
   };
   if (!callUntil(finish, Clock::now() + finishTime)) {
-    printError("expects MPI_Finalize to return within " +
+    printError("MPI_Finalize did not return within " +
                std::to_string(finishTime.count() / 1000) +
-               " s, which it has not: a process has stopped, or its host "
-               "cannot be reached");
+               " s: a process has stopped, or its host cannot be reached");
     _exit(int(ExitCode::hang));
   }
   {
@@ -131,8 +128,8 @@ void Engine::callAtStart(std::function<void()> work, Clock::time_point end) {
   // Whoever was stopped itself wakes to be ended: others have said it.
   if (Clock::now() > end + kLast)
     std::this_thread::sleep_for(10 * kLast);
-  printError("expects all processes while MPI starts, got not all of them in "
-             "time: one has stopped, or its host cannot be reached");
+  printError("not all processes joined while MPI started: one has stopped, or "
+             "its host cannot be reached");
   _exit(int(ExitCode::hang));
 }
 

@@ -233,6 +233,5 @@ void Inquiry::end(ExitCode why, double seconds,
   if (const std::shared_ptr<Watched> self = watched())
     self->end(why, seconds, all);
   else if (why == ExitCode::interrupted) // between sections
-    fail(Status(why, "interrupted while it waited for another process, which "
-                     "did not come"));
+    fail(Status(why, "interrupted while waiting for another process"));
 }

@@ -181,8 +181,7 @@ static Status guarded(const std::function<Status()> &work) {
     return work();
   } catch (const std::exception &) {
     return Status(ExitCode::outOfMemory,
-                  "expects memory for what the processes share, which the "
-                  "system refuses");
+                  "out of memory for data that the processes share");
   }
 }
 
@@ -475,8 +474,7 @@ bool MpiWorld::serve() {
                      std::chrono::duration<double>(kBlocked).count()});
     else
       fail(Status(ExitCode::interrupted,
-                  "interrupted while it waited for another process, "
-                  "which did not come"));
+                  "interrupted while waiting for another process"));
   }
   if (aborts.load(std::memory_order_acquire)) {
     std::unique_lock<std::mutex> lock(mutex);
@@ -489,11 +487,10 @@ bool MpiWorld::serve() {
   if (!isSilent())
     return false;
   fail(Status(ExitCode::hang,
-              "expects an answer of process " +
+              "no answer from process " +
                   std::to_string((rank + size - 1) % size) + " within " +
                   std::to_string(limits.silenceSeconds) +
-                  " s, got none: it has stopped, or its host cannot be "
-                  "reached"));
+                  " s: it has stopped, or its host cannot be reached"));
   end(failures->first());
 }
 

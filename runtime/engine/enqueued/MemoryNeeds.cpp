@@ -85,7 +85,7 @@ static std::string counted(uint64_t count, const char *noun) {
 static std::string describeArenas(const MemoryNeeds &needs, RankRange range) {
   std::string text = "of " + counted(range.size(), "rank");
   if (needs.workspace)
-    text += ", with workspaces of libraries of at most " +
+    text += ", with library workspaces of at most " +
             printBytes(double(needs.workspace));
   return text;
 }
@@ -93,10 +93,10 @@ static std::string describeArenas(const MemoryNeeds &needs, RankRange range) {
 static std::string describeCode(const MemoryNeeds &needs) {
   if (!needs.hasKernels)
     return "no kernels of PTX";
-  return "what the driver makes of " +
+  return "code that the driver compiles from " +
          (needs.code ? printBytes(double(needs.code)) +
                            " of PTX, now or at the first launch"
-                     : "PTX, which is not compiled yet");
+                     : "PTX, not compiled yet");
 }
 
 DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
@@ -110,34 +110,35 @@ DeviceMemory enqueued::describeMemory(const MemoryNeeds &needs, RankRange range,
   memory.lines = {
       {"arenas", needs.arenas, unknown, describeArenas(needs, range)},
       {"rows of scalars", needs.scalars, unknown,
-       "where and when each launch is"},
+       "rank, micro-batch and step of each launch"},
       {"tables of comm ops", needs.tables, unknown,
-       "of ranks that share the GPU"},
+       "for ranks that share the GPU"},
       {"tables of products", needs.products, unknown,
-       "addresses of matrices of batches that have no stride"},
+       "addresses of matrices in batches without a stride"},
       {"allocated", needs.allocated(),
        between(readings.loaded, readings.prepared),
-       "the four above; the driver rounds up, and has streams, events and "
-       "what libraries of products load"},
+       "the four above; the driver rounds up and adds streams, events and "
+       "library code"},
       {"modules", unknown, between(readings.opened, readings.loaded),
        describeCode(needs)},
       {"context", unknown, readings.opened,
-       "the driver's own; measured with what other processes have"},
+       "the driver's context; the measurement includes other processes"},
       {"graphs", isCaptured ? unknown : Bytes(0),
        between(readings.connected, readings.now),
-       isCaptured ? "of at most " + counted(stepsAhead, "graph") +
-                        "; measured with all that came since the first step"
-                  : "nothing is recorded"},
+       isCaptured
+           ? "of at most " + counted(stepsAhead, "graph") +
+                 "; the measurement includes everything since the first step"
+           : "no graph is captured"},
       {"NCCL", needs.usesNccl ? unknown : Bytes(0),
        between(readings.prepared, readings.connected),
        needs.usesNccl ? "buffers of NCCL_BUFFSIZE, 4 MiB, for each channel and "
-                        "pair of GPUs; how many channels NCCL chooses"
-                      : "no rank meets one elsewhere"},
+                        "pair of GPUs; NCCL chooses the number of channels"
+                      : "all ranks are on one GPU"},
       {"pinned memory of the host", stepsAhead * needs.pinned, unknown,
        "inputs, outputs and rows of scalars of at most " +
            counted(stepsAhead, "step")}};
   if (readings.now)
-    memory.lines.push_back(
-        {"in use", unknown, readings.now, "by whoever, as the driver says"});
+    memory.lines.push_back({"in use", unknown, readings.now,
+                            "by all processes, as the driver reports"});
   return memory;
 }

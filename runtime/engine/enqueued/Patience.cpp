@@ -87,8 +87,8 @@ void Patience::end(ExitCode why, double seconds,
     step = std::max(step, place.wait.step);
   std::string text = why == ExitCode::interrupted
                          ? "interrupted in step " + std::to_string(step + 1) +
-                               ", in which nothing happened any more"
-                         : "nothing has ended for " +
+                               ", which made no progress"
+                         : "no progress for " +
                                std::to_string(int64_t(seconds)) +
                                " s in step " + std::to_string(step + 1);
   for (const std::vector<std::byte> &its : all)

@@ -205,8 +205,8 @@ void Reporter::describeHead(const RankState &rank, uint32_t queue,
   }
   line.text += "; waits in " + name + where + " (members " + list(its.members) +
                (!absent.empty() ? "; missing " + list(absent) + ")"
-                : areAllKnown   ? "; all there, its messages have not ended)"
-                                : "; all of this process there)");
+                : areAllKnown   ? "; all arrived, messages not complete)"
+                                : "; all of this process arrived)");
   line.waitsFor.insert(line.waitsFor.end(), absent.begin(), absent.end());
 }
 
@@ -293,8 +293,7 @@ std::string Reporter::report(int64_t step, double seconds) {
       elsewhere.push_back(rank);
   if (!elsewhere.empty())
     text += "\n  not here: ranks " + list(elsewhere) +
-            ", whose processes have closed the session, or wait in another "
-            "call";
+            ", whose processes closed the session or wait in another call";
   if (const std::string path = chain(lines); !path.empty())
     text += "\n  wait-for: " + path;
   return text;

@@ -253,7 +253,7 @@ void PolledExecutor::State::end(
   fail(Status(why,
               why == ExitCode::interrupted
                   ? "interrupted in step " + std::to_string(step + 1) +
-                        ", in which nothing happened any more"
+                        ", which made no progress"
                   : hangReport(Ranks(*artifact, mesh), states, step, seconds)));
 }
 

@@ -172,7 +172,7 @@ std::string
 ContentCheck::whatIsThere(uint32_t slot,
                           const std::optional<Content> &foreign) const {
   if (!foreign)
-    return "expects it written before, got bytes that nothing has written";
+    return "nothing has written these bytes";
   std::string by = "the host";
   if (const auto &writer = foreign->writer)
     by = describe(*writer,

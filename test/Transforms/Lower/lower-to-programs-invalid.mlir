@@ -2,7 +2,7 @@
 // none is left.
 // RUN: pp-opt %s --pp-lower-to-programs --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{pp-lower-to-programs expects a module of level pipeline, got one of level graph: pp-split-stages comes first, and what leads to it}}
+// expected-error@+1 {{pp-lower-to-programs expects a module of level pipeline, got one of level graph: pp-split-stages and the passes before it come first}}
 module {
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
       -> (tensor<4xf32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {

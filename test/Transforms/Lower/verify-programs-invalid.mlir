@@ -2,7 +2,7 @@
 // arguments and results.
 // RUN: pp-opt %s --pp-verify-programs --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{pp-verify-programs expects a module of level program, got one of level graph: pp-lower-to-programs comes first, and what leads to it}}
+// expected-error@+1 {{pp-verify-programs expects a module of level program, got one of level graph: pp-lower-to-programs and the passes before it come first}}
 module {
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
       -> (tensor<4xf32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {

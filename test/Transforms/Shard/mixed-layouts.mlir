@@ -60,7 +60,7 @@
 
 // EXPLAIN: dp all_gather, forward: 1 call of 2 tensors
 // EXPLAIN-NEXT: w, b
-// EXPLAIN-NEXT: parameters, of which with zero = 3 each device stores a part; read whole
+// EXPLAIN-NEXT: parameters: with zero = 3 each device stores a part, and the whole is read
 
 // SEEDS: #pp.seed<"w", [{?}, {"tp"}], 1>
 func.func @main(%x: tensor<8x16xf32> {pp.name = "x", pp.role = #pp.role<input>},

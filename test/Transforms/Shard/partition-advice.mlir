@@ -3,7 +3,7 @@
 // RUN: pp-opt %s --split-input-file --pp-partition --remarks-filter=pp-partition 2>&1 -o /dev/null | FileCheck %s
 
 // The batch has the axis already, so the parameter is read whole.
-// CHECK: cause="operand 1 of pp.dot_general wants [{}, {}]; gathered for one use; avoided by a seed that leaves it whole, or that splits the other operands alike"{{.*}} op=pp.all_gather
+// CHECK: cause="operand 1 of pp.dot_general needs [{}, {}]; gathered for one use; avoided by a seed that leaves it whole, or that splits the other operands alike"{{.*}} op=pp.all_gather
 module {
   pp.mesh @mesh = <["tp"=2]>
   func.func @main(%x: tensor<4x4xf32> {pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{"tp"}, {} ]>},
@@ -18,7 +18,7 @@ module {
 
 // Four rows cannot be split eight ways, so the way from four parts to two is by
 // all of them.
-// CHECK: cause="operand 1 of pp.add wants [{"a"}, {}]; whole on its way from one split layout to another; avoided by seeds that agree on the value"
+// CHECK: cause="operand 1 of pp.add needs [{"a"}, {}]; whole on its way from one split layout to another; avoided by seeds that agree on the value"
 module {
   pp.mesh @mesh = <["a"=2, "b"=4]>
   func.func @main(%x: tensor<4x3xf32> {pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{"a"}, {} ]>},

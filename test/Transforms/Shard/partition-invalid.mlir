@@ -31,7 +31,7 @@ module {
   func.func @main(%x: tensor<8xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"mb"}]>})
       -> (tensor<8xf32> {pp.sharding = #pp.sharding<@mesh, [{}]>, pp.name = "y"}) {
     %0 = pp.neg %x {pp.shardings = [#pp.sharding<@mesh, [{"mb"}]>]} : tensor<8xf32> // expected-note {{the value that it reads}}
-    // expected-error @below {{expects a value that is whole over micro-batches in dimension 0, got one per micro-batch: result "y" of @main wants [{}]; microbatches=1 leaves the batch whole}}
+    // expected-error @below {{expects a value that is whole over micro-batches in dimension 0, got one per micro-batch: result "y" of @main needs [{}]; microbatches=1 leaves the batch whole}}
     return %0 : tensor<8xf32>
   }
 }

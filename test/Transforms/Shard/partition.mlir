@@ -15,7 +15,7 @@
 // CHECK-NEXT: %[[TANH:.*]] = pp.tanh %[[SUM]] : tensor<4x4xf32>
 // CHECK-NEXT: return %[[TANH]]
 // REMARK: remark: [Analysis] collective
-// REMARK-SAME: cause="operand 0 of pp.tanh wants [{"tp"}, {}]", group=2, op=pp.reduce_scatter, ranks="{0,1}", wire_bytes=64
+// REMARK-SAME: cause="operand 0 of pp.tanh needs [{"tp"}, {}]", group=2, op=pp.reduce_scatter, ranks="{0,1}", wire_bytes=64
 module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, threads = 1>} {
   pp.mesh @mesh = <["tp"=2]>
   func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{}, {"tp"}]>},

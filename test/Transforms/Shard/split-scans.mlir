@@ -32,9 +32,9 @@
 
 // Either way the other one is named, with what it would send, and the seed.
 // RUN: pp-opt %t.mlir --pp-parallelize --pp-explain -o %t.program.mlir | FileCheck %s --check-prefix=WHY
-// WHY: operand 0 of pp.top_k wants [{}, {}]
+// WHY: operand 0 of pp.top_k needs [{}, {}]
 // WHY: instead pp.top_k in the shards first, then of what these share: 144 B sent
-// WHY: operand 0 of pp.top_k wants [{}, {}]
+// WHY: operand 0 of pp.top_k needs [{}, {}]
 // WHY-NEXT: from seed "w" [{}, {"tp"}]
 // WHY-NEXT: instead pp.top_k of the whole row: 128 B sent
 // RUN: pp-run %s --parallelize="plan=%S/split-scans.plan" --steps=2 --verify --quiet

@@ -63,7 +63,7 @@ static Expected<Functions> openLibrary() {
   return functions;
 }
 
-Expected<std::vector<std::unique_ptr<Device>>>
+Expected<std::vector<std::unique_ptr<enqueued::StreamDevice>>>
 cuda::openDevices(World &world, uint32_t worldSize) {
   const Expected<Functions> library = openLibrary();
   if (const Status first = world.agree(library.status(), false).first;

@@ -1,12 +1,12 @@
-//===- Target.cpp - what a compiler asks about GPUs -----------------------===//
+//===- GpuTarget.cpp - what a compiler asks about GPUs --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Contractions are cublasLt's, as Matrices.h has them. Nothing here needs CUDA.
 //
 //===----------------------------------------------------------------------===//
-#include "../Targets.h"
-#include "Matrices.h"
+#include "../Backends.h"
+#include "Remainders.h"
 #include "pprt/Alignment.h"
 #include "pprt/Program.h"
 
@@ -96,6 +96,25 @@ private:
 };
 
 } // namespace
+
+std::string cuda::adviseTarget(const std::string &name) {
+  if (name.compare(0, 3, "sm_") != 0)
+    return "";
+  // Behind the number may be a letter: what only that architecture has.
+  const size_t end = name.find_first_not_of("0123456789", 3);
+  if (end != name.npos && (end + 1 < name.size() || end == 3))
+    return "";
+  const Target *target = bestTarget(name.substr(0, end));
+  if (!target)
+    return "; GPUs from compute capability 8.0 on run what is compiled";
+  return "; for such a GPU give " + target->name() +
+         ", whose PTX later GPUs run, too";
+}
+
+uint64_t cuda::launchBytes(const ppx::ContractionT &contraction) {
+  const auto products = findProducts(contraction);
+  return products ? tableBytes(findParts(contraction, *products)) : 0;
+}
 
 std::vector<std::unique_ptr<const Target>> cuda::makeTargets() {
   std::vector<std::unique_ptr<const Target>> all;

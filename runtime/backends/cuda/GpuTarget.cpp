@@ -39,6 +39,11 @@ public:
   const std::string &name() const override { return label; }
   const std::string &processor() const override { return label; }
   Code code() const override { return Code::ptx; }
+  /// PTX that drivers from CUDA 12.0 on read, where that knows the
+  /// architecture: LLVM's own choice is the oldest that there is.
+  std::string features() const override {
+    return capability <= 90 ? "+ptx80" : "";
+  }
   /// Lanes that keep a row in registers, on more than a hundred cores that read
   /// sectors of 32 bytes. A launch costs as much as a small kernel computes.
   KernelTuning kernelTuning() const override {

@@ -33,9 +33,6 @@ using OpenFunction = void(World *world, uint32_t worldSize,
                           OpenedDevices *opened);
 /// The library's function `pprtCudaProcessor`.
 using ProcessorFunction = void(SeenProcessor *seen);
-/// The library's function `pprtCudaBuild`, to be called first:
-/// plugins::build().
-using BuildFunction = const char *();
 
 /// The GPUs of this process: one for each of its ranks, or one that all ranks
 /// of the run share; or what is missing (exit code 15). Collective, as the

@@ -2,111 +2,105 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place that knows all of them: a new one is a row of the table.
+// The one place that knows all of the runtime's own: a new one is an entry of
+// the list.
 //
 //===----------------------------------------------------------------------===//
 #include "Backends.h"
 #include "cuda/CommPlan.h"
 #include "cuda/Plugin.h"
-#include "null/Null.h"
 #include "pprt/Processor.h"
 #include "pprt/Session.h"
 #include "pprt/World.h"
 
+#include <algorithm>
+#include <list>
+
 using namespace pprt;
 
-namespace {
+static Expected<std::string> hostProcessor() { return processorLevel(); }
 
-struct Backend {
-  /// As deviceNames(), --device and reports have it.
-  const char *name;
-  Expected<Devices> (*make)(const cpu::DeviceOptions &options, World &world,
-                            uint32_t worldSize);
-  Expected<std::string> (*processor)(); ///< deviceProcessor()
-  /// deviceModel(); null: they meet as the world's processes do.
-  TransportModel (*model)();
-  Expected<uint32_t> (*count)(); ///< countDevices(); null: one
-};
-
-} // namespace
-
-static Devices one(std::unique_ptr<Device> device) {
-  Devices devices;
-  devices.push_back(std::move(device));
-  return devices;
+/// Those of a list stay where they are.
+static std::list<Backend> &allBackends() {
+  static std::list<Backend> all = [] {
+    Backend cpu;
+    cpu.name = "cpu";
+    cpu.open = [](const DeviceOptions &options, World &, uint32_t) {
+      return Expected(makeDevices(cpu::makeDevice(options)));
+    };
+    cpu.processor = hostProcessor;
+    Backend cuda;
+    cuda.name = "cuda";
+    cuda.code = Code::ptx;
+    cuda.hasStreams = true;
+    cuda.open = [](const DeviceOptions &, World &world, uint32_t worldSize) {
+      auto opened = cuda::openDevices(world, worldSize);
+      return opened ? Expected(makeDevices(std::move(*opened)))
+                    : opened.status();
+    };
+    cuda.processor = cuda::processor;
+    cuda.count = cuda::countDevices;
+    cuda.model = cuda::ncclModel;
+    cuda.launchBytes = cuda::launchBytes;
+    Backend null;
+    null.name = "null";
+    null.open = [](const DeviceOptions &, World &, uint32_t) {
+      return Expected(makeDevices(null::makeDevice()));
+    };
+    null.processor = hostProcessor;
+    return std::list<Backend>{cpu, cuda, null};
+  }();
+  return all;
 }
 
-static constexpr Backend backends[] = {
-    {"cpu",
-     [](const cpu::DeviceOptions &options, World &, uint32_t) {
-       return Expected<Devices>(one(cpu::makeDevice(options)));
-     },
-     [] { return Expected<std::string>(processorLevel()); }, nullptr, nullptr},
-    {"cuda",
-     [](const cpu::DeviceOptions &, World &world, uint32_t worldSize) {
-       return cuda::openDevices(world, worldSize);
-     },
-     cuda::processor, cuda::ncclModel, cuda::countDevices},
-    {"null",
-     [](const cpu::DeviceOptions &, World &, uint32_t) {
-       return Expected<Devices>(one(null::makeDevice()));
-     },
-     [] { return Expected<std::string>(processorLevel()); }, nullptr, nullptr},
-};
+void pprt::addBackend(Backend backend) {
+  allBackends().push_back(std::move(backend));
+}
+
+const Backend *pprt::findBackend(const std::string &name) {
+  for (const Backend &backend : allBackends())
+    if (backend.name == name)
+      return &backend;
+  return nullptr;
+}
+
+const Backend &pprt::backendFor(Code code) {
+  return *std::find_if(
+      allBackends().begin(), allBackends().end(),
+      [&](const Backend &backend) { return backend.code == code; });
+}
 
 std::vector<std::string> pprt::deviceNames() {
   std::vector<std::string> names;
-  for (const Backend &backend : backends)
+  for (const Backend &backend : allBackends())
     names.push_back(backend.name);
   return names;
 }
 
-static Expected<const Backend *> findBackend(const std::string &name) {
+Status pprt::checkDeviceName(const std::string &name) {
+  if (findBackend(name))
+    return {};
   std::string known;
-  for (const Backend &backend : backends) {
-    if (name == backend.name)
-      return &backend;
-    known += (known.empty() ? "" : " or ") + std::string(backend.name);
-  }
+  for (const std::string &its : deviceNames())
+    known += (known.empty() ? "" : " or ") + its;
   return Status(ExitCode::usage,
                 "expects the device " + known + ", got '" + name + "'");
 }
 
-Status pprt::checkDeviceName(const std::string &name) {
-  return findBackend(name).status();
-}
-
-Expected<Devices> pprt::makeDevices(const std::string &name,
-                                    const cpu::DeviceOptions &options,
-                                    World &world, uint32_t worldSize) {
-  Expected<const Backend *> backend = findBackend(name);
-  return backend ? (*backend)->make(options, world, worldSize)
-                 : backend.status();
-}
-
-Expected<std::unique_ptr<Device>>
-pprt::makeDevice(const std::string &name, const cpu::DeviceOptions &options) {
-  Expected<Devices> made = makeDevices(name, options, *thisProcess(), 1);
-  if (!made)
-    return made.status();
-  return std::move(made->front());
-}
-
 Expected<std::string> pprt::deviceProcessor(const std::string &name) {
-  Expected<const Backend *> backend = findBackend(name);
-  return backend ? (*backend)->processor() : backend.status();
+  const Backend *backend = findBackend(name);
+  return backend ? backend->processor() : checkDeviceName(name);
 }
 
 Expected<uint32_t> pprt::countDevices(const std::string &name) {
-  Expected<const Backend *> backend = findBackend(name);
+  const Backend *backend = findBackend(name);
   if (!backend)
-    return backend.status();
-  return (*backend)->count ? (*backend)->count() : Expected(uint32_t(1));
+    return checkDeviceName(name);
+  return backend->count ? backend->count() : Expected(uint32_t(1));
 }
 
 TransportModel pprt::deviceModel(const std::string &name,
                                  TransportModel ofWorld) {
-  Expected<const Backend *> backend = findBackend(name);
-  return backend && (*backend)->model ? (*backend)->model()
-                                      : std::move(ofWorld);
+  const Backend *backend = findBackend(name);
+  return backend && backend->model ? backend->model() : std::move(ofWorld);
 }

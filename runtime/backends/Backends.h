@@ -1,38 +1,45 @@
-//===- Backends.h - the kinds of devices that there are ---------*- C++ -*-===//
+//===- Backends.h - what the runtime's own backends have --------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the name that an option or a caller gives. Out: the devices of a process,
-// before they have loaded anything.
+// Backends.cpp and Targets.cpp make of it what programs find by name; tests
+// take a device alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_BACKENDS_H
 #define PPRT_BACKENDS_BACKENDS_H
 
-#include "cpu/Device.h"
+#include "pprt/Backend.h"
 
-namespace pprt {
+namespace pprt::cpu {
 
-class World;
+/// The processors of this machine. A stream is the thread that calls it and a
+/// team beside it; memory is the host's own.
+std::unique_ptr<PolledDevice> makeDevice(const DeviceOptions &options);
 
-using Devices = std::vector<std::unique_ptr<Device>>;
+/// The levels of this machine's architecture, its own one first.
+std::vector<std::unique_ptr<const Target>> makeTargets();
 
-/// Fails (usage) with deviceNames() if it is none of them.
-Status checkDeviceName(const std::string &name);
+} // namespace pprt::cpu
 
-/// So many this process could use; those of the host's own count as one.
-Expected<uint32_t> countDevices(const std::string &name);
+namespace pprt::cuda {
 
-/// For the ranks of this process: one for all of them, or one for each.
-/// Collective, as the world's calls; fails in all processes alike. `name` is
-/// one of deviceNames().
-Expected<Devices> makeDevices(const std::string &name,
-                              const cpu::DeviceOptions &options, World &world,
-                              uint32_t worldSize);
-/// One for all ranks of this process alone.
-Expected<std::unique_ptr<Device>> makeDevice(const std::string &name,
-                                             const cpu::DeviceOptions &options);
+/// NVIDIA's architectures; nothing here needs a GPU.
+std::vector<std::unique_ptr<const Target>> makeTargets();
 
-} // namespace pprt
+/// adviseTarget(), of architectures of NVIDIA's.
+std::string adviseTarget(const std::string &name);
+
+/// What a launch keeps in the GPU's memory: tables of addresses.
+uint64_t launchBytes(const ppx::ContractionT &contraction);
+
+} // namespace pprt::cuda
+
+namespace pprt::null {
+
+/// Computes nothing; counts and checks what it is asked for.
+std::unique_ptr<PolledDevice> makeDevice();
+
+} // namespace pprt::null
 
 #endif // PPRT_BACKENDS_BACKENDS_H

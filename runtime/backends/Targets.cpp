@@ -5,7 +5,7 @@
 // The one place that knows all of them.
 //
 //===----------------------------------------------------------------------===//
-#include "Targets.h"
+#include "Backends.h"
 #include "pprt/Processor.h"
 
 #include <algorithm>
@@ -42,17 +42,7 @@ const Target *pprt::bestTarget(const std::string &level) {
 }
 
 std::string pprt::adviseTarget(const std::string &name) {
-  if (name.compare(0, 3, "sm_") != 0)
-    return "";
-  // Behind the number may be a letter: what only that architecture has.
-  const size_t end = name.find_first_not_of("0123456789", 3);
-  if (end != name.npos && (end + 1 < name.size() || end == 3))
-    return "";
-  const Target *target = bestTarget(name.substr(0, end));
-  if (!target)
-    return "; GPUs need compute capability 8.0 or newer";
-  return "; for this GPU pass " + target->name() +
-         ", which later GPUs run, too";
+  return cuda::adviseTarget(name);
 }
 
 std::vector<std::string> pprt::targetNames() {

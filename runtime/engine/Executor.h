@@ -4,18 +4,14 @@
 //
 // What a session asks of whatever walks the queues. A polled executor, whose
 // threads look for what may start, is in polled/; one that puts all of a
-// section on streams at once in enqueued/.
+// section on streams at once in enqueued/. What a rank has is the same in both.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_EXECUTOR_H
 #define PPRT_ENGINE_EXECUTOR_H
 
-#include "pprt/Execution.h"
-#include "pprt/Program.h"
-#include "pprt/Status.h"
-
-#include <cstddef>
-#include <functional>
+#include "Limits.h"
+#include "LocalRank.h"
 
 namespace pprt {
 
@@ -29,6 +25,15 @@ public:
                       std::byte *slot) = 0;
   virtual void emit(uint32_t rank, const ppx::InstructionT &instruction,
                     const std::byte *slot) = 0;
+};
+
+/// What an executor of either kind is told.
+struct ExecutorOptions {
+  /// Of this process.
+  RankRange ranks;
+  Limits limits;
+  bool spin = false;   ///< when no two threads share a core
+  bool records = true; ///< a step, where the device can
 };
 
 class Executor {
@@ -57,28 +62,13 @@ public:
   /// stays until the process ends, which has to be at once.
   virtual bool isStuck() const = 0;
 
-  // While nothing is under way, of ranks of this process.
+  // While nothing is under way.
 
-  // These fail (device) where a copy does, and do nothing on a device that
-  // keeps no values.
-  /// Gives a slot's bytes to `visit`.
-  virtual Status
-  readSlot(uint32_t rank, uint32_t slot,
-           const std::function<void(const std::byte *)> &visit) = 0;
-  /// Has `fill` write all of a slot's bytes.
-  virtual Status writeSlot(uint32_t rank, uint32_t slot,
-                           const std::function<void(std::byte *)> &fill) = 0;
-  /// Whether the device keeps values.
-  virtual bool keepsValues() const = 0;
-  /// By instruction of the section's list; of the section's last run.
-  virtual const std::vector<InstructionTime> &times(uint32_t rank,
-                                                    Section section) const = 0;
-  /// Nanoseconds by which all of those on the rank's device may be early or
-  /// late, if it has a clock of its own.
+  /// Of this process.
+  virtual LocalRank &rank(uint32_t index) const = 0;
+  /// Nanoseconds by which all times of the section on the rank's device may be
+  /// early or late, if it has a clock of its own.
   virtual int64_t timesError(uint32_t rank, Section section) const = 0;
-  /// Of the arena and the heap together.
-  virtual uint64_t peakBytes(uint32_t rank) const = 0;
-  virtual uint64_t allocationCount(uint32_t rank) const = 0;
 };
 
 } // namespace pprt

@@ -62,6 +62,10 @@ private:
   std::vector<std::vector<bool>> firstHolder;
 };
 
+/// By argument, the rows that some of the ranks load.
+std::vector<Rows> rowsLoaded(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                             RankRange ranks);
+
 } // namespace pprt
 
 #endif // PPRT_ENGINE_HOSTBUFFERS_H

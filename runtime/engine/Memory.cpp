@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Device.h"
+#include "pprt/Device.h"
 
 using namespace pprt;
 
@@ -21,16 +21,6 @@ Memory::visit(uint64_t offset, uint64_t bytes,
   if (status.ok())
     visit(copy.data());
   return status;
-}
-
-Status pprt::refuseMemory(const Status &why, uint32_t rank, uint64_t bytes) {
-  const std::string whose = "rank " + std::to_string(rank);
-  if (why.code() != ExitCode::outOfMemory)
-    return Status(why.code(), whose + ": " + why.message());
-  return Status(why.code(), whose + " needs " + std::to_string(bytes) +
-                                " bytes of memory: " + why.message() +
-                                "; end other processes that use the memory, or "
-                                "use a smaller model or batch");
 }
 
 Status Memory::fill(uint64_t offset, uint64_t bytes,

@@ -10,7 +10,7 @@
 #ifndef PPRT_ENGINE_POOLS_H
 #define PPRT_ENGINE_POOLS_H
 
-#include "Device.h"
+#include "pprt/Device.h"
 
 namespace pprt {
 

@@ -11,7 +11,7 @@
 #ifndef PPRT_ENGINE_SCALARROWS_H
 #define PPRT_ENGINE_SCALARROWS_H
 
-#include "Device.h"
+#include "pprt/Device.h"
 
 #include <map>
 

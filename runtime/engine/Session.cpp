@@ -3,12 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "../backends/Backends.h"
-#include "LoadedRows.h"
 #include "SessionState.h"
-#include "enqueued/EnqueuedExecutor.h"
-#include "enqueued/MultiDeviceExecutor.h"
-#include "polled/PolledExecutor.h"
 #include "pprt/Artifact.h"
 #include "pprt/BFloat16.h"
 #include "pprt/ControlGroup.h"
@@ -83,23 +78,18 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
       return status;
     if (Status status = state->makeDevices(options); !status.ok())
       return status;
-    Expected<std::unique_ptr<Transport>> created =
-        state->devices.front()->transport(world, state->host->mesh.worldSize());
-    if (!created)
-      return created.status();
-    const std::shared_ptr<Transport> transport = std::move(*created);
-    if (transport)
-      state->model = transport->model();
+    Expected<TransportModel> model =
+        state->devices->meet(world, state->host->mesh.worldSize());
+    if (!model)
+      return model.status();
+    state->model = std::move(*model);
     if (Status status = state->agree(state->checkMemory()); !status.ok())
       return status;
     // Whoever connects waits for all others: they must not have given up.
-    if (Status status = state->agree(state->start(options, transport));
-        !status.ok())
+    if (Status status = state->agree(state->start(options)); !status.ok())
       return status;
     state->readMemory(&enqueued::MemoryReadings::prepared);
-    if (Status status =
-            state->agree(transport ? transport->connect() : Status());
-        !status.ok())
+    if (Status status = state->agree(state->devices->connect()); !status.ok())
       return status;
     state->readMemory(&enqueued::MemoryReadings::connected);
     if (Status status = state->readClocks(); !status.ok())
@@ -140,6 +130,7 @@ Status Session::State::prepare(const SessionOptions &options) {
   threads = options.threadsPerRank       ? options.threadsPerRank
             : artifact->threads_per_rank ? artifact->threads_per_rank
                                          : std::max(1u, cores / range.size());
+  backend = findBackend(options.device);
   return checkDeviceName(options.device);
 }
 
@@ -157,97 +148,39 @@ Status Session::State::compareArtifacts() const {
 
 /// Collective.
 Status Session::State::makeDevices(const SessionOptions &options) {
-  Expected<Devices> made =
-      pprt::makeDevices(options.device, {options.resolver, threads, spins()},
-                        *world, host->mesh.worldSize());
+  Expected<std::shared_ptr<Devices>> made = backend->open(
+      {options.resolver, threads, spins()}, *world, host->mesh.worldSize());
   if (!made)
     return made.status();
-  for (std::unique_ptr<Device> &device : *made)
-    devices.push_back(std::move(device));
-  deviceName = devices.front()->name();
-  if (devices.front()->streams())
+  devices = std::move(*made);
+  deviceName = devices->device(0).name();
+  if (!devices->usesThreads())
     threads = 0; // its kernels run elsewhere, at times of its own
   return {};
 }
 
-RankRange Session::State::ranksOf(size_t device) const {
-  if (devices.size() == 1)
-    return range;
-  const auto rank = uint32_t(range.begin + device);
-  return {rank, rank + 1};
-}
-
-Status
-Session::State::startPolled(const SessionOptions &options,
-                            const std::shared_ptr<Transport> &transport) {
-  polled::Options mine;
-  mine.device = devices.front();
-  mine.spin = spins();
-  mine.hangTimeoutSeconds = options.hangTimeoutSeconds;
-  mine.isInterrupted = options.isInterrupted;
-  mine.ranks = range;
-  mine.transport = std::static_pointer_cast<PolledTransport>(transport);
-  auto made = polled::PolledExecutor::create(artifact, host->mesh, mine, host);
-  if (!made)
-    return made.status();
-  executor = std::move(*made);
-  return {};
-}
-
-Status
-Session::State::startEnqueued(const SessionOptions &options,
-                              const std::shared_ptr<Transport> &transport) {
-  std::vector<enqueued::MultiDeviceExecutor::Part> parts;
-  const auto streams =
-      std::static_pointer_cast<enqueued::StreamTransport>(transport);
-  const auto patience = std::make_shared<enqueued::Patience>(
-      devices.size(),
-      enqueued::Patience::Limits{options.hangTimeoutSeconds,
-                                 options.isInterrupted},
-      streams);
-  if (streams)
-    streams->watch(patience);
-  for (size_t i = 0; i < devices.size(); ++i) {
-    enqueued::Options mine;
-    mine.device = devices[i];
-    mine.hangTimeoutSeconds = options.hangTimeoutSeconds;
-    mine.isInterrupted = options.isInterrupted;
-    mine.ranks = ranksOf(i);
-    mine.records = options.graph;
-    mine.transport = streams;
-    mine.patience = patience;
-    mine.place = i;
-    auto made =
-        enqueued::EnqueuedExecutor::create(artifact, host->mesh, mine, host);
-    if (!made)
-      return made.status();
-    parts.push_back({mine.ranks, std::move(*made)});
-  }
-  if (parts.size() == 1) {
-    executor = std::move(parts.front().executor);
-    return {};
-  }
-  auto made = enqueued::MultiDeviceExecutor::create(std::move(parts));
-  if (!made)
-    return made.status();
-  executor = std::move(*made);
-  return {};
-}
-
-Status Session::State::start(const SessionOptions &options,
-                             const std::shared_ptr<Transport> &transport) {
+Status Session::State::start(const SessionOptions &options) {
   if (uint64_t(threads) * range.size() > kMaxThreads)
     return Status(ExitCode::device, "expects at most " +
                                         std::to_string(kMaxThreads) +
                                         " threads in one process, got " +
                                         std::to_string(range.size()) +
                                         " ranks of " + std::to_string(threads));
-  for (const std::shared_ptr<Device> &device : devices)
-    if (Status status = device->load(*artifact); !status.ok())
+  for (size_t i = 0; i < devices->count(); ++i)
+    if (Status status = devices->device(i).load(*artifact); !status.ok())
       return status;
   readMemory(&enqueued::MemoryReadings::loaded);
-  return devices.front()->streams() ? startEnqueued(options, transport)
-                                    : startPolled(options, transport);
+  auto made = devices->makeExecutor(
+      artifact, host->mesh,
+      {range,
+       {options.hangTimeoutSeconds, options.isInterrupted},
+       spins(),
+       options.graph},
+      host);
+  if (!made)
+    return made.status();
+  executor = std::move(*made);
+  return {};
 }
 
 Status Session::State::agree(const Status &mine) {
@@ -326,7 +259,7 @@ Status Session::State::expect(Phase wanted, Section section,
   if (!failure.ok())
     return failure;
   if (phase == wanted)
-    return world->processCount() == 1 && executor->keepsValues()
+    return world->processCount() == 1 && keepsValues()
                ? host->expectInputs(section)
                : Status();
   static constexpr const char *kNames[] = {"opened", "begun", "ended"};
@@ -339,7 +272,7 @@ Status Session::State::expect(Phase wanted, Section section,
 /// What nobody wrote an arena has as it was.
 Status Session::State::expectValues() const {
   for (uint32_t i = 0; i < artifact->arguments.size(); ++i)
-    if (!isInput(i) && !hasValue[i] && executor->keepsValues())
+    if (!isInput(i) && !hasValue[i] && keepsValues())
       return Status(ExitCode::usage, "begin expects a value of '" +
                                          artifact->arguments[i]->name +
                                          "', got none; initialize() gives all "
@@ -463,11 +396,12 @@ double Session::scalar(uint32_t index) const {
 }
 
 Measurements Session::State::measure(uint32_t rank) const {
+  const LocalRank &its = executor->rank(rank);
   Measurements result;
   for (Section section : kSections)
-    result.times[size_t(section)] = executor->times(rank, section);
-  result.peakBytes = executor->peakBytes(rank);
-  result.allocationCount = executor->allocationCount(rank);
+    result.times[size_t(section)] = its.times[size_t(section)];
+  result.peakBytes = its.peakBytes();
+  result.allocationCount = its.allocations.count;
   return result;
 }
 
@@ -526,7 +460,7 @@ Status Session::collect() {
 double Session::clockError() const {
   const State &its = *state;
   std::vector<int64_t> errors; // by device, of all processes
-  for (size_t i = 0; i < its.devices.size(); ++i)
+  for (size_t i = 0; i < its.devices->count(); ++i)
     errors.push_back(
         its.clocks.error(its.world->process()) +
         its.executor->timesError(its.ranksOf(i).begin, Section::body));
@@ -546,26 +480,26 @@ const std::vector<InstructionTime> &Session::times(uint32_t rank,
   if (rank >= state->collected.size())
     return none;
   return state->range.contains(rank)
-             ? state->executor->times(rank, section)
+             ? state->executor->rank(rank).times[size_t(section)]
              : state->collected[rank].times[size_t(section)];
 }
 
 uint64_t Session::measuredPeakBytes(uint32_t rank) const {
   if (rank >= state->collected.size())
     return 0;
-  return state->range.contains(rank) ? state->executor->peakBytes(rank)
+  return state->range.contains(rank) ? state->executor->rank(rank).peakBytes()
                                      : state->collected[rank].peakBytes;
 }
 
 std::vector<NamedCount> Session::counters() const {
-  return state->devices.front()->counters();
+  return state->devices->device(0).counters();
 }
 
 std::vector<UnfusedProduct> Session::unfusedProducts() const {
   std::vector<UnfusedProduct> all;
   std::set<std::string> seen;
-  for (const std::shared_ptr<Device> &device : state->devices)
-    for (UnfusedProduct &product : device->unfusedProducts())
+  for (size_t i = 0; i < state->devices->count(); ++i)
+    for (UnfusedProduct &product : state->devices->device(i).unfusedProducts())
       if (seen.insert(product.kernel).second)
         all.push_back(std::move(product));
   return all;
@@ -576,5 +510,5 @@ uint64_t Session::allocationCount(uint32_t rank) const {
     return 0;
   if (!state->range.contains(rank))
     return state->collected[rank].allocationCount;
-  return state->executor->allocationCount(rank);
+  return state->executor->rank(rank).allocations.count;
 }

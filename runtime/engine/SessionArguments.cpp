@@ -42,15 +42,18 @@ Status Session::State::forEachCopy(uint32_t argument, Function &&f) const {
                         const ShardedTensor::Index &origin) {
     const auto first = made.try_emplace(origin, rank, slot).first->second;
     if (first == std::pair(rank, slot))
-      return executor->writeSlot(rank, slot,
-                                 [&](std::byte *bytes) { f(bytes, origin); });
+      return executor->rank(rank).writeSlot(
+          slot, [&](std::byte *bytes) { f(bytes, origin); });
     Status written;
-    const Status read = executor->readSlot(
-        first.first, first.second, [&](const std::byte *from) {
-          written = executor->writeSlot(rank, slot, [&](std::byte *bytes) {
-            std::memcpy(bytes, from, host->arguments[argument].shardBytes());
-          });
-        });
+    const Status read =
+        executor->rank(first.first)
+            .readSlot(first.second, [&](const std::byte *from) {
+              written =
+                  executor->rank(rank).writeSlot(slot, [&](std::byte *bytes) {
+                    std::memcpy(bytes, from,
+                                host->arguments[argument].shardBytes());
+                  });
+            });
     return read.ok() ? written : read;
   };
   return forEachShard(argument, fill);
@@ -202,10 +205,11 @@ Status Session::setArgument(uint32_t argument, const void *values,
       return status;
     const Status written = state->forEachShard(
         argument, [&](uint32_t rank, uint32_t slot, const auto &origin) {
-          return state->executor->writeSlot(rank, slot, [&](std::byte *bytes) {
-            state->host->arguments[argument].scatter(
-                origin, static_cast<const std::byte *>(values), bytes);
-          });
+          return state->executor->rank(rank).writeSlot(
+              slot, [&](std::byte *bytes) {
+                state->host->arguments[argument].scatter(
+                    origin, static_cast<const std::byte *>(values), bytes);
+              });
         });
     state->hasValue[argument] = written.ok();
     return written;
@@ -290,13 +294,14 @@ Status Session::State::gatherShards(
   Status copied;
   for (const Holder &holder : gives ? parts[self] : std::vector<Holder>())
     if (copied.ok())
-      copied = executor->readSlot(
-          holder.rank, holder.slot, [&](const std::byte *bytes) {
-            if (self == 0)
-              tensor.gather(holder.origin, bytes, values);
-            else
-              mine.insert(mine.end(), bytes, bytes + tensor.shardBytes());
-          });
+      copied =
+          executor->rank(holder.rank)
+              .readSlot(holder.slot, [&](const std::byte *bytes) {
+                if (self == 0)
+                  tensor.gather(holder.origin, bytes, values);
+                else
+                  mine.insert(mine.end(), bytes, bytes + tensor.shardBytes());
+              });
   if (parts.size() == 1)
     return copied;
   Expected<std::vector<std::vector<std::byte>>> all =
@@ -396,7 +401,7 @@ Status Session::setInputRows(uint32_t argument, const Rows &rows,
   });
 }
 
-bool Session::keepsValues() const { return state->executor->keepsValues(); }
+bool Session::keepsValues() const { return state->keepsValues(); }
 
 const Rows &Session::inputRows(uint32_t argument) const {
   static const Rows none;

@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "Pools.h"
 #include "SessionState.h"
-#include "Staging.h"
 
 using namespace pprt;
 
@@ -16,8 +15,8 @@ using namespace pprt;
 Status Session::State::checkMemory() {
   std::vector<PoolUse> uses;
   Status mine;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    Expected<MemoryPool> pool = devices[i]->pool();
+  for (size_t i = 0; i < devices->count(); ++i) {
+    Expected<MemoryPool> pool = devices->device(i).pool();
     if (!pool) {
       mine = pool.status();
       break;
@@ -27,7 +26,8 @@ Status Session::State::checkMemory() {
       use.arenas.push_back(staging.end);
     if (!use.pool.used)
       continue;
-    needs.push_back(enqueued::findNeeds(host->ranks, ranksOf(i), use.arenas));
+    needs.push_back(
+        enqueued::findNeeds(host->ranks, ranksOf(i), use.arenas, *backend));
     use.others = needs.back().allocated() - needs.back().arenas;
     readings.emplace_back().opened = use.pool.used;
   }
@@ -39,14 +39,14 @@ Status Session::State::checkMemory() {
 void Session::State::readMemory(
     std::optional<uint64_t> enqueued::MemoryReadings::*when) {
   for (size_t i = 0; i < readings.size(); ++i)
-    if (const Expected<MemoryPool> pool = devices[i]->pool(); pool)
+    if (const Expected<MemoryPool> pool = devices->device(i).pool(); pool)
       readings[i].*when = pool->used;
 }
 
 std::vector<DeviceMeasurements> Session::State::measureDevices() {
   readMemory(&enqueued::MemoryReadings::now);
-  std::vector<DeviceMeasurements> result(devices.size());
-  for (size_t i = 0; i < devices.size(); ++i) {
+  std::vector<DeviceMeasurements> result(devices->count());
+  for (size_t i = 0; i < devices->count(); ++i) {
     DeviceMeasurements &its = result[i];
     its.ranks = ranksOf(i);
     its.timesError = executor->timesError(its.ranks.begin, Section::body);

@@ -11,8 +11,7 @@
 
 #include "../lib/OutOfMemory.h"
 #include "Clocks.h"
-#include "Device.h"
-#include "Executor.h"
+#include "Devices.h"
 #include "HostBuffers.h"
 #include "Leading.h"
 #include "Measurements.h"
@@ -31,13 +30,13 @@ struct Session::State {
   std::shared_ptr<HostBuffers> host;
   std::shared_ptr<World> world;
   RankRange range; ///< of this process
+  const Backend *backend = nullptr;
   std::string deviceName;
-  /// With neighbouring ranks: one for all, or one for each rank.
-  std::vector<std::shared_ptr<Device>> devices;
+  std::shared_ptr<Devices> devices;
   TransportModel model;
   std::unique_ptr<Executor> executor;
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
-  unsigned threads = 1, cores = 1; ///< no threads: of a device with streams()
+  unsigned threads = 1, cores = 1; ///< no threads: of a device with streams
   Phase phase = Phase::opened;
   int64_t steps = 0;
   unsigned underWay = 0;       ///< steps that were submitted and not waited for
@@ -75,19 +74,16 @@ struct Session::State {
 
   Status prepare(const SessionOptions &options);
   Status makeDevices(const SessionOptions &options);
-  RankRange ranksOf(size_t device) const;
+  RankRange ranksOf(size_t device) const {
+    return devices->ranksOf(device, range);
+  }
   Status compareArtifacts() const;
   /// Whether the processes of this host have the memory that their ranks want.
   Status checkMemory();
   /// Keeps what each device says is in use now.
   void readMemory(std::optional<uint64_t> enqueued::MemoryReadings::*when);
   /// Starts the executor of this process's ranks.
-  Status start(const SessionOptions &options,
-               const std::shared_ptr<Transport> &transport);
-  Status startPolled(const SessionOptions &options,
-                     const std::shared_ptr<Transport> &transport);
-  Status startEnqueued(const SessionOptions &options,
-                       const std::shared_ptr<Transport> &transport);
+  Status start(const SessionOptions &options);
   /// Whether `call` comes in its turn, and has what its section loads: what
   /// lacks here others may have, so that of several processes each finds out by
   /// running it.
@@ -113,6 +109,9 @@ struct Session::State {
 
   /// The same in all processes: bodies are recorded by all or by none.
   unsigned stepsAhead() const { return executor->stepsAhead(); }
+  bool keepsValues() const {
+    return executor->rank(range.begin).arena->keepsValues();
+  }
   bool isInput(uint32_t argument) const {
     const ppx::Role role = artifact->arguments[argument]->role;
     return role == ppx::Role_input || role == ppx::Role_label;

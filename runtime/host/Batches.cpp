@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Batches.h"
-#include "../engine/LoadedRows.h"
+#include "../engine/HostBuffers.h"
 #include "pprt/Program.h"
 #include "pprt/host/Elements.h"
 

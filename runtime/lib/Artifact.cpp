@@ -260,7 +260,7 @@ Expected<ppx::HeadT> pprt::loadHead(const InputFile &file) {
 //===----------------------------------------------------------------------===//
 
 static bool isOfGpus(const std::string &level) {
-  return level.compare(0, 3, "sm_") == 0;
+  return !level.empty() && !isProcessorLevel(level);
 }
 
 Expected<size_t>

@@ -43,19 +43,32 @@ std::string pprt::machineId() {
   return id;
 }
 
-/// The number of an architecture of NVIDIA's; 0 for anything else.
-static int smNumber(const std::string &level) {
-  const bool isArchitecture = level.size() > 3 && level.size() < 8 &&
-                              level.compare(0, 3, "sm_") == 0 &&
-                              std::all_of(
-                                  level.begin() + 3, level.end(),
-                                  [](char c) { return c >= '0' && c <= '9'; });
-  return isArchitecture ? std::stoi(level.substr(3)) : 0;
+namespace {
+
+/// An architecture of a family that numbers them, as GPUs have.
+struct Numbered {
+  explicit Numbered(const std::string &level)
+      : family(level.substr(0, level.find_last_not_of("0123456789") + 1)) {
+    const std::string digits = level.substr(family.size());
+    if (!digits.empty() && digits.size() < 5)
+      number = std::stoi(digits);
+  }
+
+  std::string family;
+  int number = 0; ///< 0: it has none
+};
+
+} // namespace
+
+bool pprt::isProcessorLevel(const std::string &level) {
+  const auto &levels = processorLevels();
+  return std::find(levels.begin(), levels.end(), level) != levels.end();
 }
 
 bool pprt::runsOn(const std::string &needed, const std::string &own) {
-  if (const int architecture = smNumber(needed))
-    return architecture <= smNumber(own);
+  const Numbered its(needed), other(own);
+  if (its.number && !isProcessorLevel(needed))
+    return its.family == other.family && its.number <= other.number;
   const auto &levels = processorLevels();
   const auto has = std::find(levels.begin(), levels.end(), own);
   return needed.empty() ||

@@ -10,8 +10,7 @@
 #ifndef PPRT_PLUGINS_PLUGINS_H
 #define PPRT_PLUGINS_PLUGINS_H
 
-#include <string>
-#include <vector>
+#include "pprt/Status.h"
 
 namespace pprt::plugins {
 
@@ -19,9 +18,22 @@ namespace pprt::plugins {
 /// interfaces, and all that decides which messages there are.
 const char *build();
 
-/// Where a library may lie, with a slash, each once: beside the program, in the
-/// lib folder beside its folder, beside the runtime.
-std::vector<std::string> folders();
+/// What is opened, and what is said where that fails.
+struct Wanted {
+  const char *name;
+  const char *build; ///< its function that returns build(), to be called first
+  uint64_t bytes;    ///< that it maps at least
+  bool isGlobal;     ///< whether what it opens looks for its symbols
+  ExitCode code;
+  const char *advice; ///< where there is none
+  /// What one that cannot be opened lacks; null: that is as if there were none.
+  const char *needs;
+};
+
+/// What dlopen() gave. `path`: of the library; if empty it lies beside the
+/// program, in the lib folder beside its folder, beside the runtime, or where
+/// the system looks.
+Expected<void *> open(const Wanted &wanted, const std::string &path = "");
 
 } // namespace pprt::plugins
 

@@ -8,6 +8,7 @@ be what pp-run computes from the same artifact and data, to the bit; and so has
 what the installed pp-run computes. The library shows what its headers declare
 and nothing else, and they all compile there. C needs no FlatBuffers, C++ needs
 those of the library. What C is told is the same over threads, MPI and "null".
+A backend by the installed headers alone runs a step.
 
   package.py --build=build --cmake=cmake --generator=Ninja --folder=build/test/package
 """
@@ -40,6 +41,8 @@ target_compile_options(strict PRIVATE -Wpedantic)
 target_link_libraries(strict PRIVATE pprt::pprt)
 add_executable(calls {root}/test/Package/calls.c)
 target_link_libraries(calls PRIVATE pprt::pprt)
+add_executable(backend {root}/test/Package/backend.cpp)
+target_link_libraries(backend PRIVATE pprt::pprt)
 add_executable(counted counted.cpp)
 target_link_libraries(counted PRIVATE pprt::pprt pprt::counting_malloc)
 """
@@ -197,6 +200,9 @@ def check_calls(tools, folder, out):
                         cwd=folder)
             if done.returncode:
                 yield f"calls {launcher} {device} expects success, got {done}"
+    done = call(out / "backend", "mlp.ppx", cwd=folder)
+    if done.stdout != "launches: some\n":
+        yield f"a backend outside of the tree expects launches on each rank, got {done}"
     if not has_mpi:
         return
     make(tools / "pp-model", "mlp", "--layers=3", "--hidden=2048", "-o", "wide.mlir", cwd=folder)

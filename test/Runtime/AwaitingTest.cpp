@@ -9,8 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
 
-#include "engine/enqueued/EnqueuedExecutor.h"
-#include "engine/enqueued/MultiDeviceExecutor.h"
+#include "engine/Devices.h"
+#include "pprt/World.h"
 
 #include <gtest/gtest.h>
 
@@ -67,9 +67,11 @@ private:
   mutable std::vector<std::byte> bytes;
 };
 
-class ClockDevice final : public Device, public enqueued::Streams {
+class ClockDevice final : public enqueued::StreamDevice {
 public:
-  explicit ClockDevice(milliseconds kernel) : kernel(kernel) {}
+  /// `commOp`: how long one takes, if there are any.
+  ClockDevice(milliseconds kernel, std::optional<milliseconds> commOp)
+      : kernel(kernel), commOp(commOp) {}
   std::string name() const override { return "clock"; }
   Expected<MemoryPool> pool() const override { return MemoryPool(); }
   Status load(const ppx::ArtifactT &) override { return {}; }
@@ -80,18 +82,11 @@ public:
   Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override {
     return std::unique_ptr<Memory>(std::make_unique<HostMemory>(bytes));
   }
-  Expected<std::unique_ptr<pprt::Stream>> stream(Memory &,
-                                                 AllocationCounter &) override {
-    return Status(ExitCode::device, "expects an enqueued executor");
-  }
   std::unique_ptr<const Launch> bind(Binding) override {
     return std::make_unique<Launch>();
   }
-  enqueued::Streams *streams() override { return this; }
-  Expected<std::unique_ptr<Transport>> transport(World &, uint32_t) override {
-    return std::unique_ptr<Transport>();
-  }
-  std::vector<NamedCount> counters() const override { return {}; }
+  Expected<std::unique_ptr<enqueued::StreamTransport>>
+  transport(World &, uint32_t) override;
 
   Status makeCurrent() override { return {}; }
   Expected<std::unique_ptr<enqueued::Stream>> makeStream(bool) override {
@@ -113,7 +108,7 @@ public:
     return 0;
   }
   Expected<std::unique_ptr<const Launch>>
-  bind(const enqueued::BoundMove &) override {
+  bindMove(const enqueued::BoundMove &) override {
     return std::unique_ptr<const Launch>(std::make_unique<Launch>());
   }
   bool isCapturable(const ppx::KernelT &, bool) const override { return false; }
@@ -125,6 +120,7 @@ public:
 
 private:
   const milliseconds kernel;
+  const std::optional<milliseconds> commOp;
 };
 
 /// Whose comm ops end some time after they were enqueued.
@@ -147,6 +143,14 @@ public:
 private:
   const milliseconds time;
 };
+
+Expected<std::unique_ptr<enqueued::StreamTransport>>
+ClockDevice::transport(World &, uint32_t) {
+  std::unique_ptr<enqueued::StreamTransport> made;
+  if (commOp)
+    made = std::make_unique<ClockTransport>(*commOp);
+  return made;
+}
 
 class NoHost final : public HostData {
 public:
@@ -179,28 +183,17 @@ Status run(bool meet, std::vector<milliseconds> kernels, milliseconds commOp,
            double timeout, bool isInterrupted) {
   const auto artifact = makeArtifact(meet);
   const Mesh mesh = *Mesh::create(artifact->axes);
-  enqueued::Options options;
-  options.hangTimeoutSeconds = timeout;
-  options.isInterrupted = [=] { return isInterrupted; };
-  if (meet)
-    options.transport = std::make_shared<ClockTransport>(commOp);
-  options.patience = std::make_shared<enqueued::Patience>(
-      kernels.size(),
-      enqueued::Patience::Limits{timeout, options.isInterrupted},
-      options.transport);
-  std::vector<enqueued::MultiDeviceExecutor::Part> parts;
-  for (uint32_t i = 0; i < kernels.size(); ++i) {
-    options.device = std::make_shared<ClockDevice>(kernels[i]);
-    options.ranks = {i, i + 1};
-    options.place = i;
-    auto made = enqueued::EnqueuedExecutor::create(artifact, mesh, options,
-                                                   std::make_shared<NoHost>());
-    if (!made)
-      return made.status();
-    parts.push_back({options.ranks, std::move(*made)});
-  }
-  auto all = enqueued::MultiDeviceExecutor::create(std::move(parts));
-  return all ? (*all)->run(Section::body, 0) : all.status();
+  std::vector<std::unique_ptr<enqueued::StreamDevice>> all;
+  for (const milliseconds kernel : kernels)
+    all.push_back(std::make_unique<ClockDevice>(
+        kernel, meet ? std::optional(commOp) : std::nullopt));
+  const std::shared_ptr<Devices> devices = makeDevices(std::move(all));
+  const uint32_t ranks = uint32_t(kernels.size());
+  EXPECT_TRUE(devices->meet(*thisProcess(), ranks).ok());
+  auto executor = devices->makeExecutor(
+      artifact, mesh, {{0, ranks}, {timeout, [=] { return isInterrupted; }}},
+      std::make_shared<NoHost>());
+  return executor ? (*executor)->run(Section::body, 0) : executor.status();
 }
 
 constexpr milliseconds kShort(1), kLong(2600), kNever = std::chrono::hours(24);

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "ConformanceMembers.h"
 
-#include "backends/Backends.h"
 #include "engine/Thread.h"
 
 #include <gtest/gtest.h>
@@ -19,15 +18,17 @@ std::unique_ptr<World> conformance::world;
 std::string conformance::deviceName = "cpu";
 
 Members::Members(std::vector<Case> all, uint32_t worldSize, Places places)
-    : cases(std::move(all)), device(std::move(*makeDevice(deviceName, {}))),
-      hasValues((*device->allocate(64))->host()) {
-  Expected<std::unique_ptr<Transport>> made =
-      device->transport(*world, worldSize);
+    : cases(std::move(all)),
+      devices(*findBackend(deviceName)->open({}, *thisProcess(), 1)),
+      device(dynamic_cast<PolledDevice &>(devices->device(0))),
+      hasValues((*device.allocate(64))->host()) {
+  Expected<std::unique_ptr<PolledTransport>> made =
+      device.transport(*world, worldSize);
   if (!made) {
     fault((failure = made.status()).message());
     return;
   }
-  transport.reset(static_cast<PolledTransport *>(made->release()));
+  transport = std::move(*made);
   for (uint32_t rank = 0; rank < worldSize; ++rank)
     if (world->processOf(rank, worldSize) == world->process()) {
       here.push_back(rank);
@@ -159,7 +160,7 @@ void Members::checkCounts() {
     commOps += test.rounds;
     bytes += test.rounds * test.sentBytes(mine->member);
   }
-  for (const NamedCount &count : device->counters()) {
+  for (const NamedCount &count : device.counters()) {
     const uint64_t expected = count.name == "comm ops" ? commOps
                               : count.name == "bytes"  ? bytes
                                                        : 0;

@@ -12,7 +12,7 @@
 #include "ConformanceCases.h"
 
 #include "collectives/inprocess/Event.h"
-#include "engine/Device.h"
+#include "engine/Devices.h"
 #include "pprt/World.h"
 
 #include <functional>
@@ -57,7 +57,8 @@ public:
   void run(uint32_t rank, const std::vector<size_t> &tests);
 
   const std::vector<Case> cases;
-  std::unique_ptr<Device> device;
+  const std::shared_ptr<Devices> devices;
+  PolledDevice &device;
   const bool hasValues; ///< null moves none
   std::unique_ptr<PolledTransport> transport;
   Status failure; ///< of the transport, before it is connected

@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 #include "ConformanceMembers.h"
 
-#include "backends/Backends.h"
 #include "collectives/inprocess/ThreadTransport.h"
 #include "collectives/mpi/Plugin.h"
 #include "engine/Thread.h"
@@ -425,9 +424,9 @@ int main(int argc, char **argv) {
   }
   if (worldSizes.empty())
     worldSizes = {1, 2, 3, 4, 8};
-  if (const auto device = makeDevice(deviceName, {}); !device.ok()) {
-    std::cerr << device.status().message() << "\n";
-    return int(device.status().code());
+  if (const Status known = checkDeviceName(deviceName); !known.ok()) {
+    std::cerr << known.message() << "\n";
+    return int(known.code());
   }
   if (endsByFault)
     runUntilFault();

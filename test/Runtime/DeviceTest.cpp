@@ -10,8 +10,9 @@
 #include "ProgramBuilder.h"
 #include "WaitingStream.h"
 
-#include "backends/Backends.h"
+#include "engine/Devices.h"
 #include "engine/ScalarRows.h"
+#include "pprt/World.h"
 
 #include <gtest/gtest.h>
 
@@ -45,7 +46,10 @@ protected:
   void SetUp() override {
     launched.clear();
     isAsked = false;
-    device = std::move(*makeDevice(deviceName, {resolveRecorder}));
+    devices = *findBackend(deviceName)
+                   ->open({resolveRecorder}, *thisProcess(),
+                          /*worldSize=*/1);
+    device = &devices->device(0);
     auto memory = device->allocate(4096);
     ASSERT_TRUE(memory.ok()) << memory.status().message();
     arena = std::move(*memory);
@@ -54,7 +58,8 @@ protected:
     stream = std::move(*created);
   }
 
-  std::unique_ptr<Device> device;
+  std::shared_ptr<Devices> devices;
+  Device *device = nullptr;
   std::unique_ptr<Memory> arena;
   AllocationCounter heap;
   std::unique_ptr<Stream> stream;
@@ -227,9 +232,12 @@ int main(int argc, char **argv) {
     }
     deviceName = argument.substr(9);
   }
-  if (const auto device = makeDevice(deviceName, {}); !device.ok()) {
-    std::cerr << device.status().message() << "\n";
-    return int(device.status().code());
+  Status opened = checkDeviceName(deviceName);
+  if (opened.ok())
+    opened = findBackend(deviceName)->open({}, *thisProcess(), 1).status();
+  if (!opened.ok()) {
+    std::cerr << opened.message() << "\n";
+    return int(opened.code());
   }
   return RUN_ALL_TESTS();
 }

@@ -9,9 +9,8 @@
 #include "ExecutionModel.h"
 #include "Pipelines.h"
 #include "ProgramBuilder.h"
+#include "ThreadExecutor.h"
 
-#include "backends/cpu/Device.h"
-#include "engine/polled/PolledExecutor.h"
 #include "pprt/Checks.h"
 
 #include <gtest/gtest.h>
@@ -92,12 +91,9 @@ Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
   Outcome outcome;
   Expected<Mesh> mesh = Mesh::create(artifact->axes);
   auto host = std::make_shared<ModelHost>(*artifact);
-  polled::Options options;
-  options.device = cpu::makeDevice({std::move(resolver), threads});
-  options.hangTimeoutSeconds = timeout;
-  options.isInterrupted = std::move(isInterrupted);
   Expected<std::unique_ptr<polled::PolledExecutor>> created =
-      polled::PolledExecutor::create(artifact, *mesh, options, host);
+      makeThreadExecutor(artifact, {std::move(resolver), threads}, host,
+                         {timeout, std::move(isInterrupted)});
   if (!created) {
     outcome.status = created.status();
     return outcome;
@@ -114,8 +110,8 @@ Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
       if (slot < 0)
         continue;
       for (uint32_t rank : artifact->programs[p]->ranks) {
-        const Status status =
-            executor.writeSlot(rank, uint32_t(slot), [&](std::byte *bytes) {
+        const Status status = executor.rank(rank).writeSlot(
+            uint32_t(slot), [&](std::byte *bytes) {
               model->load({rank, a, -1, -1, reinterpret_cast<uint8_t *>(bytes),
                            artifact->programs[p]->slots[size_t(slot)]->bytes});
             });
@@ -433,12 +429,9 @@ TEST_F(ExecutorTest, PoisoningIsNoHang) {
   program.begin(Section::body);
   program.step(program.queue("compute"));
   auto artifact = use(builder.take());
-  polled::Options slow;
-  slow.device = cpu::makeDevice({});
-  slow.hangTimeoutSeconds = 0.1;
-  auto executor = polled::PolledExecutor::create(
-      artifact, *Mesh::create(artifact->axes), slow,
-      std::make_shared<ModelHost>(*artifact));
+  auto executor =
+      makeThreadExecutor(artifact, {}, std::make_shared<ModelHost>(*artifact),
+                         {/*hangSeconds=*/0.1, {}});
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   const Status status = (*executor)->run(Section::body, 0);
   EXPECT_TRUE(status.ok()) << status.message();

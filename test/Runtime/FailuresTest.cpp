@@ -9,11 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
+#include "ThreadExecutor.h"
 #include "ThreadWorld.h"
 
-#include "backends/cpu/Device.h"
 #include "collectives/mpi/Failures.h"
-#include "engine/polled/PolledExecutor.h"
 #include "pprt/Session.h"
 
 #include <gtest/gtest.h>
@@ -67,10 +66,8 @@ std::shared_ptr<const ppx::ArtifactT> share(ArtifactBuilder &builder) {
 Expected<std::unique_ptr<polled::PolledExecutor>>
 makeExecutor(std::shared_ptr<const ppx::ArtifactT> artifact,
              std::shared_ptr<HostData> host) {
-  polled::Options options;
-  options.device = cpu::makeDevice({resolveHang});
-  return polled::PolledExecutor::create(artifact, *Mesh::create(artifact->axes),
-                                        options, std::move(host));
+  return makeThreadExecutor(std::move(artifact), {resolveHang},
+                            std::move(host));
 }
 
 /// Is requested by another thread right after a rank asked: as late as can be.
@@ -242,12 +239,9 @@ static std::shared_ptr<const ppx::ArtifactT> makeCommOp() {
 TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
   const auto transport = std::make_shared<KeepingTransport>();
   const auto artifact = makeCommOp();
-  polled::Options options;
-  options.device = cpu::makeDevice({});
-  options.transport = transport;
-  auto executor =
-      polled::PolledExecutor::create(artifact, *Mesh::create(artifact->axes),
-                                     options, std::make_shared<FailingHost>());
+  auto executor = polled::PolledExecutor::create(
+      artifact, *Mesh::create(artifact->axes), cpu::makeDevice({}), transport,
+      {{0, 2}, {}}, std::make_shared<FailingHost>());
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   executor->reset();
   ASSERT_EQ(transport->told.size(), 2u);
@@ -263,13 +257,9 @@ TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
 TEST(Failures, WhatATransportMovesIsProgress) {
   const auto transport = std::make_shared<KeepingTransport>();
   const auto artifact = makeCommOp();
-  polled::Options options;
-  options.device = cpu::makeDevice({});
-  options.transport = transport;
-  options.hangTimeoutSeconds = 1;
-  auto executor =
-      polled::PolledExecutor::create(artifact, *Mesh::create(artifact->axes),
-                                     options, std::make_shared<FailingHost>());
+  auto executor = polled::PolledExecutor::create(
+      artifact, *Mesh::create(artifact->axes), cpu::makeDevice({}), transport,
+      {{0, 2}, {/*hangSeconds=*/1, {}}}, std::make_shared<FailingHost>());
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   std::future<Status> end = std::async(
       std::launch::async, [&] { return (*executor)->run(Section::body, 0); });

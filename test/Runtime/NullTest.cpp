@@ -9,8 +9,7 @@
 #include "Pipelines.h"
 #include "ProgramBuilder.h"
 
-#include "backends/null/Null.h"
-#include "engine/polled/PolledExecutor.h"
+#include "backends/Backends.h"
 #include "pprt/Checks.h"
 #include "pprt/Communication.h"
 #include "pprt/Session.h"
@@ -201,8 +200,7 @@ public:
 /// Two comm ops at one place, of ranks 0 and 1; this is member 0.
 struct CommOps {
   explicit CommOps(World &world) {
-    transport.reset(
-        static_cast<PolledTransport *>(device->transport(world, 2)->release()));
+    transport = std::move(*device->transport(world, 2));
     for (uint32_t commOp = 0; commOp < 2; ++commOp) {
       Participant p;
       p.section = Section::body;
@@ -212,7 +210,7 @@ struct CommOps {
       tickets.push_back(*transport->prepare(p));
     }
   }
-  std::unique_ptr<Device> device = null::makeDevice();
+  std::unique_ptr<PolledDevice> device = null::makeDevice();
   std::unique_ptr<PolledTransport> transport;
   std::vector<Ticket> tickets;
 };

@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Rows.h"
 #include "engine/HostBuffers.h"
-#include "engine/LoadedRows.h"
 #include "pprt/host/Batches.h"
 
 #include "gtest/gtest.h"

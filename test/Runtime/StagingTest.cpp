@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
 
-#include "engine/Staging.h"
+#include "engine/LocalRank.h"
 #include "pprt/Mesh.h"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
 
-#include "backends/cpu/Device.h"
+#include "backends/Backends.h"
 #include "collectives/mpi/Plugin.h"
 #include "engine/polled/PolledExecutor.h"
 #include "pprt/World.h"
@@ -60,23 +60,23 @@ Status run(ArtifactBuilder &builder,
            void (*kernel)(void *const *, const int64_t *, int64_t, int64_t),
            uint32_t other = kRanks, Instead instead = Instead::comesLate) {
   const auto artifact = std::make_shared<const ppx::ArtifactT>(builder.take());
-  polled::Options options;
-  options.device = cpu::makeDevice(
+  std::shared_ptr<PolledDevice> device = cpu::makeDevice(
       {[&](const std::string &) { return reinterpret_cast<void *>(kernel); },
        1});
-  options.hangTimeoutSeconds = isInterrupted ? 60 : kTimeout;
-  options.isInterrupted = [] { return isInterrupted; };
+  ExecutorOptions options;
+  options.limits = {isInterrupted ? 60 : kTimeout,
+                    [] { return isInterrupted; }};
   options.ranks = world->ranksOf(world->process(), kRanks);
-  auto transport = world->transport(kRanks);
-  if (!transport)
-    return transport.status();
-  options.transport = std::move(*transport);
-  auto executor =
-      polled::PolledExecutor::create(artifact, *Mesh::create(artifact->axes),
-                                     options, std::make_shared<NoHost>());
+  auto made = world->transport(kRanks);
+  if (!made)
+    return made.status();
+  std::shared_ptr<PolledTransport> transport = std::move(*made);
+  auto executor = polled::PolledExecutor::create(
+      artifact, *Mesh::create(artifact->axes), device, transport, options,
+      std::make_shared<NoHost>());
   Status status = executor.status();
   if (status.ok())
-    status = options.transport->connect();
+    status = transport->connect();
   EXPECT_TRUE(status.ok()) << status.message();
   if (world->process() != other || instead == Instead::comesLate) {
     if (world->process() == other)
@@ -85,8 +85,8 @@ Status run(ArtifactBuilder &builder,
       status = (*executor)->run(Section::body, 0);
   } else if (instead == Instead::leaves) {
     executor = Status(ExitCode::ok, "");
-    options.transport.reset();
-    options.device.reset();
+    transport.reset();
+    device.reset();
   }
   return world->agree(status, false).first;
 }

@@ -9,7 +9,7 @@
 #ifndef PP_TEST_RUNTIME_WAITINGSTREAM_H
 #define PP_TEST_RUNTIME_WAITINGSTREAM_H
 
-#include "engine/enqueued/Streams.h"
+#include "pprt/StreamDevice.h"
 
 namespace pprt::test {
 
@@ -17,15 +17,15 @@ class WaitingStream final : public Stream {
 public:
   static Expected<std::unique_ptr<Stream>> make(Device &device, Memory &arena,
                                                 AllocationCounter &heap) {
-    auto made = device.stream(arena, heap);
-    enqueued::Streams *streams = device.streams();
-    if (!made || !streams)
-      return made;
-    auto event = streams->makeEvent(/*isTimed=*/false);
-    if (!event)
-      return event.status();
+    if (auto *polled = dynamic_cast<PolledDevice *>(&device))
+      return polled->stream(arena, heap);
+    auto &its = dynamic_cast<enqueued::StreamDevice &>(device);
+    auto made = its.makeStream(/*isUrgent=*/false);
+    auto event = its.makeEvent(/*isTimed=*/false);
+    if (!made || !event)
+      return made ? event.status() : made.status();
     return std::unique_ptr<Stream>(
-        new WaitingStream(*streams, std::move(*made), std::move(*event)));
+        new WaitingStream(its, std::move(*made), std::move(*event)));
   }
 
   Status launch(const Launch &launch) override {
@@ -42,23 +42,24 @@ public:
   }
 
 private:
-  WaitingStream(enqueued::Streams &streams, std::unique_ptr<Stream> stream,
+  WaitingStream(enqueued::StreamDevice &device,
+                std::unique_ptr<enqueued::Stream> stream,
                 std::unique_ptr<enqueued::Event> event)
-      : streams(streams), stream(std::move(stream)), event(std::move(event)) {}
+      : device(device), stream(std::move(stream)), event(std::move(event)) {}
 
   Status finish(Status status) {
     if (status.ok())
-      status = static_cast<enqueued::Stream &>(*stream).record(*event);
+      status = stream->record(*event);
     while (status.ok()) {
-      Expected<bool> isComplete = streams.query(*event);
+      Expected<bool> isComplete = device.query(*event);
       if (!isComplete || *isComplete)
         return isComplete.status();
     }
     return status;
   }
 
-  enqueued::Streams &streams;
-  const std::unique_ptr<Stream> stream;
+  enqueued::StreamDevice &device;
+  const std::unique_ptr<enqueued::Stream> stream;
   const std::unique_ptr<enqueued::Event> event;
 };
 

@@ -130,7 +130,7 @@ protected:
   cuda::Driver driver;
   void *handle = nullptr;
   const emulated::Control *control = nullptr;
-  std::unique_ptr<Device> device;
+  std::unique_ptr<enqueued::StreamDevice> device;
   std::unique_ptr<Memory> memory;
   AllocationCounter heap;
   std::unique_ptr<Stream> stream;
@@ -216,9 +216,8 @@ TEST_F(GpuDevice, TellsWhyThereIsNoMemory) {
   ASSERT_NO_FATAL_FAILURE(start());
   expectFailure(device->pool().status(), "cuMemGetInfo");
   expectFailure(device->allocate(64).status(), "cuMemAlloc");
-  expectFailure(device->streams()->hostMemory(64).status(), "cuMemHostAlloc");
-  EXPECT_EQ(device->streams()->hostMemory(64).status().code(),
-            ExitCode::outOfMemory);
+  expectFailure(device->hostMemory(64).status(), "cuMemHostAlloc");
+  EXPECT_EQ(device->hostMemory(64).status().code(), ExitCode::outOfMemory);
 }
 
 // NCCL has one error for a lack and for all else.

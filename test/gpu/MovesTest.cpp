@@ -55,7 +55,7 @@ protected:
     return result;
   }
   void run(const enqueued::BoundMove &move) {
-    auto launch = device->streams()->bind(move);
+    auto launch = device->bindMove(move);
     ASSERT_TRUE(launch.ok()) << launch.status().message();
     const Status status = stream->launch(**launch);
     ASSERT_TRUE(status.ok()) << status.message();
@@ -101,7 +101,7 @@ protected:
       }
   }
 
-  std::unique_ptr<Device> device;
+  std::unique_ptr<enqueued::StreamDevice> device;
   std::unique_ptr<Memory> memory;
   AllocationCounter heap;
   std::unique_ptr<Stream> stream;

@@ -172,7 +172,7 @@ protected:
   uint64_t workspaceBytes = 1 << 16;
   std::vector<Bytes> others;
   AllocationCounter heap;
-  std::unique_ptr<Device> device;
+  std::unique_ptr<enqueued::StreamDevice> device;
 };
 
 TEST_F(Products, TakesEveryLayoutWithNeighbours) {

@@ -9,6 +9,7 @@
 #include "DryRun.h"
 #include "Launch.h"
 #include "pp/Predict/Report.h"
+#include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
 #include "pprt/host/Measure.h"
@@ -45,7 +46,7 @@ static DeviceMemory predictGpu(const Options &options,
                                const ppx::ArtifactT &artifact, const Mesh &mesh,
                                const std::vector<uint64_t> &staging) {
   const GpuUse use =
-      findLargestGpu(/*isShared=*/false, artifact, mesh, staging);
+      findLargestGpu(options, /*isShared=*/false, artifact, mesh, staging);
   const bool isRecorded = options.graph.value_or(true);
   return enqueued::describeMemory(use.needs, use.ranks,
                                   isRecorded ? enqueued::kStepsAhead : 1,
@@ -73,7 +74,7 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
   predict::Prediction prediction = predict::predict(artifact, *mesh);
   prediction.staging = std::move(staging);
   std::vector<DeviceMemory> devices;
-  if (options.device == "cuda")
+  if (findBackend(options.device)->hasStreams)
     devices.push_back(predictGpu(options, artifact, *mesh, prediction.staging));
   if (!options.quiet) {
     out << predict::print(prediction, artifact);

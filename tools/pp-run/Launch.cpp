@@ -5,10 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "Launch.h"
 #include "../Process.h"
-#include "backends/Backends.h"
-#include "collectives/mpi/Model.h"
-#include "engine/Staging.h"
+#include "collectives/mpi/Lanes.h"
+#include "engine/LocalRank.h"
 #include "pprt/Artifact.h"
+#include "pprt/Backend.h"
 #include "pprt/Files.h"
 #include "pprt/Launcher.h"
 #include "pprt/Processor.h"
@@ -186,11 +186,11 @@ static bool shareDevice(const Options &options, const World &world) {
 }
 
 bool pp::run::shareGpu(const Options &options, const World &world) {
-  return options.device == "cuda" && shareDevice(options, world);
+  return findBackend(options.device)->hasStreams && shareDevice(options, world);
 }
 
-GpuUse pp::run::findLargestGpu(bool isShared, const ppx::ArtifactT &artifact,
-                               const Mesh &mesh,
+GpuUse pp::run::findLargestGpu(const Options &options, bool isShared,
+                               const ppx::ArtifactT &artifact, const Mesh &mesh,
                                const std::vector<uint64_t> &staging) {
   const Ranks ranks(artifact, mesh);
   std::vector<uint64_t> arenas;
@@ -204,7 +204,8 @@ GpuUse pp::run::findLargestGpu(bool isShared, const ppx::ArtifactT &artifact,
     range = {rank, rank + 1};
     arenas = {*most};
   }
-  return {range, enqueued::findNeeds(ranks, range, arenas)};
+  return {range, enqueued::findNeeds(ranks, range, arenas,
+                                     *findBackend(options.device))};
 }
 
 std::vector<uint64_t> pp::run::stagingOf(const Options &options,

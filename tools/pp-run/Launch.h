@@ -64,7 +64,8 @@ struct GpuUse {
   pprt::enqueued::MemoryNeeds needs;
 };
 /// Of the GPU that takes most. `staging` is stagingOf().
-GpuUse findLargestGpu(bool isShared, const pprt::ppx::ArtifactT &artifact,
+GpuUse findLargestGpu(const Options &options, bool isShared,
+                      const pprt::ppx::ArtifactT &artifact,
                       const pprt::Mesh &mesh,
                       const std::vector<uint64_t> &staging);
 

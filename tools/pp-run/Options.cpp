@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "Options.h"
 #include "Compile.h"
+#include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/Session.h"
-#include "pprt/Target.h"
 
 #include <algorithm>
 #include <charconv>
@@ -281,7 +281,7 @@ Status checkTarget(const Options &result) {
     return usageError(spelling + " expects '--device=cuda'" +
                       (result.dryRun ? "" : ", or '--dry-run'") +
                       ", got '--device=cpu'");
-  if (!isGpus && result.device == "cuda")
+  if (!isGpus && pprt::findBackend(result.device)->code == pprt::Code::ptx)
     return usageError(spelling +
                       " expects '--device=cpu', got '--device=cuda', which "
                       "runs targets such as sm_80");
@@ -319,7 +319,7 @@ Status checkTogether(const Options &result,
                           std::string(option.name) + "', got both");
   if (Status status = checkTarget(result); !status.ok())
     return status;
-  if (result.graph && result.device != "cuda")
+  if (result.graph && !pprt::findBackend(result.device)->hasStreams)
     return usageError("'--graph' needs '--device=cuda', got " + result.device);
   if (result.graph.value_or(false) && !result.trace.empty())
     return usageError("'--trace' needs '--graph=off': a graph gives no times "

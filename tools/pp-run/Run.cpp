@@ -23,6 +23,7 @@
 #include "Verify.h"
 #include "pp/Predict/Report.h"
 #include "pprt/Artifact.h"
+#include "pprt/Backend.h"
 #include "pprt/Checks.h"
 #include "pprt/Processor.h"
 #include "pprt/host/Batches.h"
@@ -42,7 +43,7 @@ Status checkGpus(const Options &options, bool isShared,
                  const ppx::ArtifactT &artifact,
                  const std::vector<uint64_t> &staging) {
   const Mesh mesh = *Mesh::create(artifact.axes); // was checked
-  const GpuUse use = findLargestGpu(isShared, artifact, mesh, staging);
+  const GpuUse use = findLargestGpu(options, isShared, artifact, mesh, staging);
   const uint64_t bytes = use.needs.allocated();
   if (bytes <= *options.memoryLimit)
     return {};
@@ -88,7 +89,7 @@ Status checkProgram(const Options &options, const World &world,
   if (status.ok() && !options.memoryLimit)
     return {};
   if (status.ok())
-    return options.device == "cuda"
+    return findBackend(options.device)->hasStreams
                ? checkGpus(options, shareGpu(options, world),
                            *source.program.artifact, source.staging)
                : checkStaging(options, *source.program.artifact,
@@ -138,7 +139,7 @@ Status writeResults(const Options &options, const Session &session,
 void adoptDevice(const ppx::ArtifactT &artifact, Options &options) {
   if (options.dryRun && !options.givesDevice &&
       pp::predict::isForGpus(artifact))
-    options.device = "cuda";
+    options.device = backendFor(Code::ptx).name;
 }
 
 /// The program, checked; of all processes the first loads or compiles it.

@@ -35,6 +35,7 @@
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/Passes.h"
 #include "pp/IR/Aspects.h"
+#include "pprt/Target.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Dominators.h"
@@ -87,6 +88,11 @@ LogicalResult lowerToLLVM(ModuleOp module) {
   return passes.run(module);
 }
 
+std::string featuresOf(StringRef processor) {
+  const pprt::Target *target = pprt::findTarget(processor.str());
+  return target ? target->features() : "";
+}
+
 /// For `processor`; reports at `location` if there is none.
 std::unique_ptr<llvm::TargetMachine> createMachine(StringRef processor,
                                                    ModuleOp location) {
@@ -105,10 +111,8 @@ std::unique_ptr<llvm::TargetMachine> createMachine(StringRef processor,
     location.emitError("expects an LLVM that knows GPUs: ") << error;
     return nullptr;
   }
-  // LLVM's own choice is the oldest that there is.
-  const bool isOlder = processor == "sm_80" || processor == "sm_90";
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, processor, isOlder ? "+ptx80" : "", llvm::TargetOptions(),
+      triple, processor, featuresOf(processor), llvm::TargetOptions(),
       std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
@@ -324,5 +328,5 @@ std::string pp::gpu::joinPtx(ArrayRef<StringRef> modules) {
 
 std::string pp::gpu::describePtx(StringRef processor) {
   return llvm::join_items("\n", describeTarget(""), getLibdeviceOrigin(),
-                          processor);
+                          processor, featuresOf(processor));
 }

@@ -10,8 +10,8 @@
 #ifndef PPRT_BACKENDS_CPU_ARENA_H
 #define PPRT_BACKENDS_CPU_ARENA_H
 
-#include "../../engine/Device.h"
 #include "pprt/Alignment.h"
+#include "pprt/Device.h"
 
 namespace pprt::cpu {
 

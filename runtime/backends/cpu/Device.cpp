@@ -3,11 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Device.h"
 #include "../../lib/Lack.h"
+#include "../Backends.h"
 #include "Arena.h"
 #include "Contraction.h"
-#include "Finite.h"
 #include "KernelObject.h"
 #include "MatrixProduct.h"
 #include "OpenBlas.h"
@@ -72,7 +71,7 @@ public:
   Team team;
 };
 
-class CpuDevice final : public Device {
+class CpuDevice final : public PolledDevice {
 public:
   explicit CpuDevice(const DeviceOptions &options) : options(options) {}
 
@@ -88,14 +87,10 @@ public:
   std::unique_ptr<const Launch> bind(Binding binding) override {
     return std::make_unique<CpuLaunch>(binding);
   }
-  Expected<std::unique_ptr<Transport>> transport(World &world,
-                                                 uint32_t ranks) override {
-    Expected<std::unique_ptr<PolledTransport>> made = world.transport(ranks);
-    if (!made)
-      return made.status();
-    return std::unique_ptr<Transport>(std::move(*made));
+  Expected<std::unique_ptr<PolledTransport>>
+  transport(World &world, uint32_t ranks) override {
+    return world.transport(ranks);
   }
-  std::vector<NamedCount> counters() const override { return {}; }
 
 private:
   Status prepare(const ppx::ContractionT &body, CpuKernel &kernel) const;
@@ -235,7 +230,7 @@ template <typename T> static bool finite(const void *data, uint64_t bytes) {
   return sum == 0;
 }
 
-bool cpu::allFinite(const Values &values) {
+static bool allFinite(const Values &values) {
   switch (values.element) {
   case ppx::ElementType_f32:
     return finite<float>(values.address, values.bytes);
@@ -318,6 +313,6 @@ Expected<std::unique_ptr<Memory>> CpuDevice::allocateArena(uint64_t bytes) {
   return arena;
 }
 
-std::unique_ptr<Device> cpu::makeDevice(const DeviceOptions &options) {
+std::unique_ptr<PolledDevice> cpu::makeDevice(const DeviceOptions &options) {
   return std::make_unique<CpuDevice>(options);
 }

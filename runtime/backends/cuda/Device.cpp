@@ -16,7 +16,7 @@ namespace {
 class GpuMemory final : public Memory {
 public:
   /// `nccl`: who gave it, and not the driver.
-  GpuMemory(std::shared_ptr<Gpu> gpu, std::shared_ptr<const Nccl> nccl,
+  GpuMemory(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Nccl> nccl,
             CUdeviceptr place, uint64_t bytes)
       : gpu(std::move(gpu)), nccl(std::move(nccl)), place(place), bytes(bytes) {
   }
@@ -44,18 +44,18 @@ public:
   uint64_t writtenBytes() const override { return 0; }
 
 private:
-  const std::shared_ptr<Gpu> gpu;
+  const std::shared_ptr<const Gpu> gpu;
   const std::shared_ptr<const Nccl> nccl;
   const CUdeviceptr place;
   const uint64_t bytes;
 };
 
-class GpuDevice final : public Device {
+class GpuDevice final : public GpuStreams {
 public:
-  GpuDevice(std::shared_ptr<Gpu> gpu, const GpusByRank &all,
+  GpuDevice(std::shared_ptr<const Gpu> gpu, const GpusByRank &all,
             std::shared_ptr<const Nccl> nccl)
-      : gpu(std::move(gpu)), all(all), nccl(std::move(nccl)),
-        ownStreams(this->gpu), code(this->gpu) {}
+      : GpuStreams(gpu), all(all), nccl(std::move(nccl)), code(std::move(gpu)) {
+  }
 
   std::string name() const override {
     return gpu->driver.isEmulated ? "cuda (emulated)" : "cuda";
@@ -73,30 +73,19 @@ public:
   }
   Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override;
   Expected<std::unique_ptr<Memory>> allocateArena(uint64_t bytes) override;
-  Expected<std::unique_ptr<Stream>> stream(Memory &,
-                                           AllocationCounter &) override {
-    Expected<std::unique_ptr<enqueued::Stream>> made =
-        ownStreams.makeStream(/*isUrgent=*/false);
-    if (!made)
-      return made.status();
-    return std::unique_ptr<Stream>(std::move(*made));
-  }
   std::unique_ptr<const Launch> bind(Binding binding) override {
     return std::make_unique<const KernelLaunch>(gpu, binding);
   }
-  enqueued::Streams *streams() override { return &ownStreams; }
-  Expected<std::unique_ptr<Transport>> transport(World &world,
-                                                 uint32_t ranks) override {
+  Expected<std::unique_ptr<enqueued::StreamTransport>>
+  transport(World &world, uint32_t ranks) override {
+    using None = std::unique_ptr<enqueued::StreamTransport>;
     return nccl ? GpuTransport::create(world, ranks, all, *nccl)
-                : Expected<std::unique_ptr<Transport>>(nullptr);
+                : Expected<None>(None());
   }
-  std::vector<NamedCount> counters() const override { return {}; }
 
 private:
-  const std::shared_ptr<Gpu> gpu;
   const GpusByRank all;
   const std::shared_ptr<const Nccl> nccl; ///< null: no rank is elsewhere
-  GpuStreams ownStreams;
   Code code;
 };
 
@@ -147,7 +136,7 @@ Expected<std::unique_ptr<Memory>> GpuDevice::allocateArena(uint64_t bytes) {
       gpu, nccl, CUdeviceptr(reinterpret_cast<uintptr_t>(place)), bytes));
 }
 
-std::unique_ptr<Device>
+std::unique_ptr<enqueued::StreamDevice>
 cuda::makeDevice(std::shared_ptr<Gpu> gpu, const GpusByRank &all,
                  const std::shared_ptr<const Nccl> &nccl) {
   return std::make_unique<GpuDevice>(std::move(gpu), all, nccl);

@@ -11,9 +11,9 @@
 #ifndef PPRT_BACKENDS_CUDA_GPU_H
 #define PPRT_BACKENDS_CUDA_GPU_H
 
-#include "../../engine/Device.h"
 #include "Library.h"
 #include "Placement.h"
+#include "pprt/StreamDevice.h"
 
 #include <map>
 
@@ -60,7 +60,7 @@ using GpusByRank = std::map<uint32_t, std::shared_ptr<const Gpu>>;
 
 /// `all`: also those of the process's other devices. `nccl`: by which ranks
 /// meet that are not on this one.
-std::unique_ptr<Device>
+std::unique_ptr<enqueued::StreamDevice>
 makeDevice(std::shared_ptr<Gpu> gpu, const GpusByRank &all = {},
            const std::shared_ptr<const Nccl> &nccl = nullptr);
 

@@ -12,8 +12,8 @@
 #ifndef PPRT_BACKENDS_CUDA_MOVES_H
 #define PPRT_BACKENDS_CUDA_MOVES_H
 
-#include "../../engine/enqueued/Streams.h"
 #include "Kernels.h"
+#include "pprt/StreamDevice.h"
 
 #include <map>
 

@@ -10,14 +10,14 @@
 #ifndef PPRT_BACKENDS_CUDA_PLUGIN_H
 #define PPRT_BACKENDS_CUDA_PLUGIN_H
 
-#include "../../engine/Device.h"
+#include "pprt/StreamDevice.h"
 
 #include <memory>
 
 namespace pprt::cuda {
 
 struct OpenedDevices {
-  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<std::unique_ptr<enqueued::StreamDevice>> devices;
   Status failure; ///< if there are none
 };
 
@@ -33,15 +33,12 @@ using OpenFunction = void(World *world, uint32_t worldSize,
                           OpenedDevices *opened);
 /// The library's function `pprtCudaProcessor`.
 using ProcessorFunction = void(SeenProcessor *seen);
-/// The library's function `pprtCudaBuild`, to be called first:
-/// plugins::build().
-using BuildFunction = const char *();
 
 /// The GPUs of this process: one for each of its ranks, or one that all ranks
 /// of the run share; or what is missing (exit code 15). Collective, as the
 /// world's calls; fails in all processes alike.
-Expected<std::vector<std::unique_ptr<Device>>> openDevices(World &world,
-                                                           uint32_t worldSize);
+Expected<std::vector<std::unique_ptr<enqueued::StreamDevice>>>
+openDevices(World &world, uint32_t worldSize);
 /// Of the first GPU that this process sees, which it need not be the one to
 /// use: a GPU may be another process's alone.
 Expected<std::string> processor();

@@ -9,16 +9,17 @@
 #ifndef PPRT_BACKENDS_CUDA_STREAMS_H
 #define PPRT_BACKENDS_CUDA_STREAMS_H
 
-#include "../../engine/enqueued/Streams.h"
 #include "Builtins.h"
 #include "Moves.h"
+#include "pprt/StreamDevice.h"
 
 namespace pprt::cuda {
 
 /// The driver's, of a stream that GpuStreams made.
 CUstream handleOf(const enqueued::Stream &stream);
 
-class GpuStreams final : public enqueued::Streams {
+/// The part of a device that has to do with streams.
+class GpuStreams : public enqueued::StreamDevice {
 public:
   explicit GpuStreams(std::shared_ptr<const Gpu> gpu)
       : gpu(std::move(gpu)), mover(this->gpu) {}
@@ -33,7 +34,7 @@ public:
   Expected<int64_t> elapsed(const enqueued::Event &from,
                             const enqueued::Event &to) override;
   Expected<std::unique_ptr<const Launch>>
-  bind(const enqueued::BoundMove &move) override {
+  bindMove(const enqueued::BoundMove &move) override {
     return mover.bind(move);
   }
   /// A product starts its gate's reading from the host.
@@ -44,8 +45,10 @@ public:
   Expected<std::unique_ptr<const enqueued::Graph>>
   endCapture(enqueued::Stream &stream) override;
 
-private:
+protected:
   const std::shared_ptr<const Gpu> gpu;
+
+private:
   Mover mover;
   std::shared_ptr<const Builtins> builtins; ///< from the first stream on
 };

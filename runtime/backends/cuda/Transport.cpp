@@ -16,7 +16,7 @@ using namespace pprt::cuda;
 /// How long after NCCL has failed a notice of the cause may come.
 static constexpr std::chrono::seconds kNotice(1);
 
-Expected<std::unique_ptr<Transport>>
+Expected<std::unique_ptr<enqueued::StreamTransport>>
 GpuTransport::create(World &world, uint32_t worldSize, const GpusByRank &gpus,
                      const Nccl &nccl) {
   std::unique_ptr<PolledTransport> notices;
@@ -33,7 +33,7 @@ GpuTransport::create(World &world, uint32_t worldSize, const GpusByRank &gpus,
     return made.status();
   if (notices)
     (*made)->listen = [its = notices.get()] { return its->poll(); };
-  return std::unique_ptr<Transport>(
+  return std::unique_ptr<enqueued::StreamTransport>(
       new GpuTransport(world, std::move(*made), std::move(notices)));
 }
 

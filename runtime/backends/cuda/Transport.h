@@ -10,18 +10,17 @@
 #ifndef PPRT_BACKENDS_CUDA_TRANSPORT_H
 #define PPRT_BACKENDS_CUDA_TRANSPORT_H
 
-#include "../../engine/enqueued/StreamTransport.h"
 #include "Collectives.h"
+#include "pprt/StreamDevice.h"
 
 namespace pprt::cuda {
 
 class GpuTransport final : public enqueued::StreamTransport {
 public:
   /// Collective; fails in all processes alike. The world outlives connect().
-  static Expected<std::unique_ptr<Transport>> create(World &world,
-                                                     uint32_t worldSize,
-                                                     const GpusByRank &gpus,
-                                                     const Nccl &nccl);
+  static Expected<std::unique_ptr<enqueued::StreamTransport>>
+  create(World &world, uint32_t worldSize, const GpusByRank &gpus,
+         const Nccl &nccl);
 
   TransportModel model() const override { return ncclModel(); }
   void limit(double seconds, std::function<bool()> isInterrupted) override {

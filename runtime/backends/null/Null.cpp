@@ -2,8 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// All that an engine asks of a device, with nothing behind it: the skeleton to
+// start a backend from. Memory has addresses and no pages, so that whoever
+// touches it is caught. Launches, copies and flags are counted; comm ops move
+// their names and not their data, and are checked: all members come, each in
+// its order. Counted are these, too, and the bytes that each member would have
+// sent, as Communication.h has them. What is left of a step's time is the
+// engine's own.
+//
 //===----------------------------------------------------------------------===//
-#include "Null.h"
+#include "../Backends.h"
 #include "pprt/World.h"
 
 #include <limits>
@@ -176,7 +184,7 @@ private:
   Counts &counts;
 };
 
-class NullDevice final : public Device {
+class NullDevice final : public PolledDevice {
 public:
   std::string name() const override { return "null"; }
   Expected<MemoryPool> pool() const override {
@@ -206,14 +214,14 @@ public:
   std::unique_ptr<const Launch> bind(Binding) override {
     return std::make_unique<const Launch>();
   }
-  Expected<std::unique_ptr<Transport>> transport(World &world,
-                                                 uint32_t ranks) override {
+  Expected<std::unique_ptr<PolledTransport>>
+  transport(World &world, uint32_t ranks) override {
     Expected<std::unique_ptr<PolledTransport>> carrier = world.transport(ranks);
     if (!carrier)
       return carrier.status();
     auto created = std::make_unique<NullTransport>(std::move(*carrier));
     commOps = created.get();
-    return std::unique_ptr<Transport>(std::move(created));
+    return std::unique_ptr<PolledTransport>(std::move(created));
   }
   std::vector<NamedCount> counters() const override;
 
@@ -238,6 +246,6 @@ std::vector<NamedCount> NullDevice::counters() const {
 
 } // namespace
 
-std::unique_ptr<Device> null::makeDevice() {
+std::unique_ptr<PolledDevice> null::makeDevice() {
   return std::make_unique<NullDevice>();
 }

@@ -10,7 +10,7 @@
 #ifndef PPRT_COLLECTIVES_INPROCESS_EVENT_H
 #define PPRT_COLLECTIVES_INPROCESS_EVENT_H
 
-#include "../../engine/Waker.h"
+#include "pprt/Transport.h"
 
 #include <atomic>
 #include <cstdint>

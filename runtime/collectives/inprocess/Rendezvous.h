@@ -14,8 +14,8 @@
 #ifndef PPRT_COLLECTIVES_INPROCESS_RENDEZVOUS_H
 #define PPRT_COLLECTIVES_INPROCESS_RENDEZVOUS_H
 
-#include "../../engine/Waker.h"
 #include "Exchange.h"
+#include "pprt/Transport.h"
 
 #include <atomic>
 #include <memory>

@@ -10,8 +10,8 @@
 #ifndef PPRT_COLLECTIVES_INPROCESS_THREADTRANSPORT_H
 #define PPRT_COLLECTIVES_INPROCESS_THREADTRANSPORT_H
 
-#include "../../engine/Transport.h"
 #include "Rendezvous.h"
+#include "pprt/Transport.h"
 
 #include <condition_variable>
 #include <map>

@@ -16,8 +16,8 @@
 #ifndef PPRT_COLLECTIVES_MPI_INQUIRY_H
 #define PPRT_COLLECTIVES_MPI_INQUIRY_H
 
-#include "../../engine/Standstill.h"
 #include "Engine.h"
+#include "pprt/Transport.h"
 
 #include <list>
 

@@ -117,6 +117,11 @@ LaneList makeLanes(const std::vector<Move> &moves, uint32_t member,
                    const std::function<bool(uint32_t)> &isLocal,
                    const Limits &limits);
 
+/// What is known of the transport without MPI: the bytes in which a member
+/// keeps messages follow from its lanes. `processOf[rank]`, of the whole mesh.
+TransportModel model(std::vector<uint32_t> processOf,
+                     const Limits &limits = {});
+
 } // namespace pprt::mpi
 
 #endif // PPRT_COLLECTIVES_MPI_LANES_H

@@ -22,11 +22,8 @@ struct Opened {
 /// The library's function `pprtOpenMpi`. Null limits: the usual ones.
 using OpenFunction = void(const Limits *limits, Opened *opened);
 
-/// The library's function `pprtMpiBuild`, to be called first: plugins::build().
-using BuildFunction = const char *();
-
-/// As openMpi(), with other limits. `library`: its path; if empty, it lies in
-/// one of plugins::folders(), or where the system looks.
+/// As openMpi(), with other limits. `library`: its path, as plugins::open() has
+/// it.
 Expected<std::unique_ptr<World>> openWorld(const std::string &library = "",
                                            const Limits *limits = nullptr);
 

@@ -26,7 +26,6 @@
 #include "Inquiry.h"
 #include "Lanes.h"
 #include "Letter.h"
-#include "Model.h"
 
 #include <map>
 #include <mutex>

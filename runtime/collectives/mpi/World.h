@@ -18,7 +18,7 @@
 #include "Engine.h"
 #include "Failures.h"
 #include "Inquiry.h"
-#include "Model.h"
+#include "Lanes.h"
 #include "pprt/World.h"
 
 namespace pprt::mpi {

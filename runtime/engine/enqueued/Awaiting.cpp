@@ -31,9 +31,9 @@ static double secondsBetween(std::chrono::steady_clock::time_point from,
 
 Status EnqueuedExecutor::await(const SectionState &section, int64_t number,
                                const Event &done) {
-  patience->begin(options.place);
+  wiring.patience->begin(wiring.place);
   const Status status = awaitLong(section, number, done);
-  patience->end(options.place);
+  wiring.patience->end(wiring.place);
   return status;
 }
 
@@ -50,14 +50,14 @@ Status EnqueuedExecutor::awaitLong(const SectionState &section, int64_t number,
       continue;
     std::this_thread::sleep_for(kPause);
     if (const Status elsewhere =
-            options.transport ? options.transport->poll() : Status();
+            wiring.transport ? wiring.transport->poll() : Status();
         !elsewhere.ok())
       return elsewhere;
     Expected<bool> hasMoved = this->hasMoved(section, ended);
     const Clock::time_point looked = Clock::now();
     const bool asks = secondsBetween(asked, looked) >=
-                      (options.hangTimeoutSeconds > 0
-                           ? std::min(kAsking, options.hangTimeoutSeconds / 8)
+                      (options.limits.hangSeconds > 0
+                           ? std::min(kAsking, options.limits.hangSeconds / 8)
                            : kAsking);
     if (hasMoved && !*hasMoved && asks)
       hasMoved = computes(section, ended);
@@ -69,9 +69,9 @@ Status EnqueuedExecutor::awaitLong(const SectionState &section, int64_t number,
       continue;
     asked = looked;
     stuck = true; // whoever leaves here
-    if (Status status = patience->goOn(
-            options.place, {number, secondsBetween(moved, looked),
-                            section.isCaptured, describe(section, ended)});
+    if (Status status = wiring.patience->goOn(
+            wiring.place, {number, secondsBetween(moved, looked),
+                           section.isCaptured, describe(section, ended)});
         !status.ok())
       return status;
     stuck = false;
@@ -97,7 +97,7 @@ Expected<bool> EnqueuedExecutor::hasMoved(const SectionState &section,
 Expected<bool> EnqueuedExecutor::computes(const SectionState &section,
                                           size_t ended) const {
   if (section.isCaptured)
-    return !options.transport;
+    return !wiring.transport;
   for (size_t i = ended; i < section.steps.size(); ++i) {
     const Step &step = section.steps[i];
     if (!step.tickets.empty())

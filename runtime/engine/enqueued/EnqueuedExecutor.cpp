@@ -4,13 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "EnqueuedExecutor.h"
-#include "HostPlaces.h"
-#include "pprt/CommOps.h"
-#include "pprt/Program.h"
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <thread>
 
 using namespace pprt;
@@ -21,36 +17,23 @@ static constexpr std::chrono::seconds kLeaving(2);
 /// What an event's time is wrong by: nanoseconds, and of a float's digits one.
 static constexpr int64_t kEventError = 500, kEventDigits = 1 << 23;
 
-EnqueuedExecutor::Rank::Rank(uint32_t index, const Mesh &mesh,
-                             const ppx::ProgramT &program)
-    : index(index), program(program),
-      scalars(mesh.coordinates(index), program) {
-  for (Section section : kSections)
-    times[size_t(section)].resize(instructionsOf(program, section).size());
-}
-
 EnqueuedExecutor::EnqueuedExecutor(
     std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
-    const Options &options, std::shared_ptr<HostData> host)
-    : artifact(std::move(artifact)), mesh(mesh), options(options),
-      patience(options.patience
-                   ? options.patience
-                   : std::make_shared<Patience>(
-                         1,
-                         Patience::Limits{options.hangTimeoutSeconds,
-                                          options.isInterrupted},
-                         options.transport)),
-      host(std::move(host)), device(*options.device->streams()) {
-  held->device = options.device;
-  held->transport = options.transport;
+    Wiring given, const ExecutorOptions &options,
+    std::shared_ptr<HostData> host)
+    : artifact(std::move(artifact)), mesh(mesh), wiring(std::move(given)),
+      options(options), host(std::move(host)), device(*wiring.device) {
+  held->device = wiring.device;
+  held->transport = wiring.transport;
 }
 
 Expected<std::unique_ptr<EnqueuedExecutor>>
 EnqueuedExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
-                         const Mesh &mesh, const Options &options,
+                         const Mesh &mesh, Wiring wiring,
+                         const ExecutorOptions &options,
                          std::shared_ptr<HostData> host) {
   std::unique_ptr<EnqueuedExecutor> executor(new EnqueuedExecutor(
-      std::move(artifact), mesh, options, std::move(host)));
+      std::move(artifact), mesh, std::move(wiring), options, std::move(host)));
   if (Status status = executor->prepare(); !status.ok())
     return status;
   return executor;
@@ -58,8 +41,8 @@ EnqueuedExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
 
 EnqueuedExecutor::~EnqueuedExecutor() {
   // One that nobody has asked this executor about.
-  if (failure.ok() && options.transport)
-    (void)keep(options.transport->poll());
+  if (failure.ok() && wiring.transport)
+    (void)keep(wiring.transport->poll());
   // The device may use it as long as the process is there.
   if (stuck)
     (void)held.release();
@@ -74,39 +57,24 @@ EnqueuedExecutor::~EnqueuedExecutor() {
 Status EnqueuedExecutor::prepare() {
   if (Status status = device.makeCurrent(); !status.ok())
     return status;
-  Expected<Kernels> prepared = prepareKernels(*artifact, *options.device);
+  Expected<Kernels> prepared = prepareKernels(*artifact, device);
   if (!prepared)
     return prepared.status();
   held->kernels = std::move(*prepared);
-  if (options.transport)
-    options.transport->limit(options.hangTimeoutSeconds, options.isInterrupted);
+  if (wiring.transport)
+    wiring.transport->limit(options.limits.hangSeconds,
+                            options.limits.isInterrupted);
   const Ranks programs(*artifact, mesh);
-  if (Status status = prepareRanks(programs); !status.ok())
-    return status;
+  auto ranks = makeRanks<Rank>(
+      programs, options.ranks,
+      wiring.transport ? wiring.transport->model() : TransportModel(), device);
+  if (!ranks)
+    return ranks.status();
+  held->ranks = std::move(*ranks);
   for (Section section : kSections)
     if (Status status = prepareSection(section, programs); !status.ok())
       return status;
   layOutHost();
-  return {};
-}
-
-Status EnqueuedExecutor::prepareRanks(const Ranks &programs) {
-  std::vector<Staging> staging = layOutStaging(
-      programs, options.ranks,
-      options.transport ? options.transport->model() : TransportModel());
-  for (uint32_t index = options.ranks.begin; index < options.ranks.end;
-       ++index) {
-    const ppx::ProgramT &program = programs.program(index);
-    auto rank = std::make_unique<Rank>(index, mesh, program);
-    rank->staging = std::move(staging[index - options.ranks.begin]);
-    auto arena = options.device->allocateArena(rank->staging.end);
-    if (!arena)
-      return refuseMemory(arena.status(), index, rank->staging.end);
-    rank->arena = std::move(*arena);
-    if (Status status = rank->scalars.allocate(*options.device); !status.ok())
-      return refuseMemory(status, index, rank->scalars.bytes());
-    held->ranks.push_back(std::move(rank));
-  }
   return {};
 }
 
@@ -137,74 +105,48 @@ Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
       options.records && which == Section::body && isCapturable();
   for (Command &command : commands.list) {
     Step step;
-    for (const InstructionRef &part : command.parts) {
-      const Rank &its = rank(part.rank);
-      step.tasks.emplace_back(its.program, programs.instruction(part),
-                              its.arena->address(), its.scalars, held->kernels,
-                              *options.device);
-    }
+    for (const InstructionRef &part : command.parts)
+      step.tasks.push_back(rank(part.rank).makeTask(programs.instruction(part),
+                                                    held->kernels, device));
     step.command = std::move(command);
     section.steps.push_back(std::move(step));
   }
-  if (Status status = prepareCommOps(which, programs); !status.ok())
-    return status;
-  return makeEvents(section);
-}
-
-/// Finds for each comm op what its members move.
-Status EnqueuedExecutor::prepareCommOps(Section which, const Ranks &programs) {
-  const CommOps commOps(programs, which);
-  std::map<std::pair<uint32_t, uint32_t>, StepPart> parts; ///< by instruction
-  for (Step &step : held->sections[size_t(which)].steps)
+  StepParts stepParts;
+  for (Step &step : section.steps)
     for (size_t part = 0; part < step.command.parts.size(); ++part)
-      parts[{step.command.parts[part].rank, step.command.parts[part].index}] = {
-          &step, part};
-  Status status;
-  for (const CommPlace &place : commOps.places(options.ranks)) {
-    const std::vector<uint32_t> members = commOps.members(place);
-    const auto isHere = [&](uint32_t rank) {
-      return options.ranks.contains(rank);
-    };
-    const bool areHere = std::all_of(members.begin(), members.end(), isHere);
-    const size_t count = commOps.sequence(place, 0, members[0]).size();
-    for (uint32_t k = 0; status.ok() && k < count; ++k) {
-      Participant its;
-      its.place = commOps.number(place);
-      its.section = which;
-      its.commOp = k;
-      its.ranks = members;
-      its.moves =
-          std::make_shared<const std::vector<Move>>(commOps.moves(place, k));
-      const auto partOf = [&](uint32_t member) -> const StepPart & {
-        const uint32_t rank = members[member];
-        return parts.at({rank, commOps.sequence(place, member, rank)[k]});
-      };
-      for (const Move &move : *its.moves)
-        if (areHere && status.ok())
-          status = bindMove(*partOf(0).first, move, members);
-      for (its.member = 0; its.member < members.size(); ++its.member)
-        if (!areHere && isHere(members[its.member]) && status.ok())
-          status = prepareMember(partOf(its.member), its);
-    }
-  }
-  return status;
+      stepParts[{step.command.parts[part].rank,
+                 step.command.parts[part].index}] = {&step, part};
+  const Status status = forEachCommOp(programs, options.ranks, which,
+                                      [&](const CommOpHere &commOp) {
+                                        return prepareCommOp(commOp, stepParts);
+                                      });
+  return status.ok() ? makeEvents(section) : status;
 }
 
-Status EnqueuedExecutor::prepareMember(const StepPart &part,
-                                       Participant participant) {
-  const auto &[step, index] = part;
-  const Task &task = step->tasks[index];
-  const Rank &its = rank(step->command.parts[index].rank);
-  for (size_t i = 0; i < task.arguments.size(); ++i)
-    (i < task.inputCount() ? participant.inputs : participant.outputs)
-        .push_back(task.arguments[i]);
-  participant.memory = its.arena;
-  participant.staging =
-      its.arena->address() + its.staging.offsets[task.instruction->queue];
-  Expected<Ticket> ticket = options.transport->prepare(std::move(participant));
-  if (!ticket)
-    return ticket.status();
-  step->tickets.push_back(*ticket);
+/// Finds what the members move.
+Status EnqueuedExecutor::prepareCommOp(const CommOpHere &its,
+                                       const StepParts &stepParts) {
+  const auto partOf = [&](uint32_t member) {
+    return stepParts.at({its.ranks[member], its.index(member)});
+  };
+  if (its.isWithin(options.ranks)) {
+    for (const Move &move : its.moves())
+      if (Status status = bindMove(*partOf(0).first, move, its.ranks);
+          !status.ok())
+        return status;
+    return {};
+  }
+  const Participant all = its.participant();
+  for (uint32_t member = 0; member < its.ranks.size(); ++member) {
+    if (!options.ranks.contains(its.ranks[member]))
+      continue;
+    const auto [step, part] = partOf(member);
+    const Expected<Ticket> ticket = wiring.transport->prepare(
+        rank(its.ranks[member]).take(all, member, step->tasks[part]));
+    if (!ticket)
+      return ticket.status();
+    step->tickets.push_back(*ticket);
+  }
   return {};
 }
 
@@ -226,7 +168,7 @@ Status EnqueuedExecutor::bindMove(Step &step, const Move &move,
     bound.targets.push_back(task.arguments[task.inputCount() + part.operand] +
                             part.offset * width);
   }
-  Expected<std::unique_ptr<const Launch>> launch = device.bind(bound);
+  Expected<std::unique_ptr<const Launch>> launch = device.bindMove(bound);
   if (!launch)
     return launch.status();
   step.moves.push_back(std::move(*launch));
@@ -346,19 +288,19 @@ Status EnqueuedExecutor::wait() { return keep(failure.ok() ? end() : failure); }
 Status EnqueuedExecutor::keep(const Status &status) {
   const bool isNew = failure.ok() && !status.ok();
   failure = status;
-  if (isNew && options.transport)
+  if (isNew && wiring.transport)
     leave();
   return failure;
 }
 
 void EnqueuedExecutor::leave() {
-  options.transport->abort(failure);
+  wiring.transport->abort(failure);
   if (!device.makeCurrent().ok())
     return;
   for (Turn &turn : held->turns)
     turn.graph.reset();
   for (const std::unique_ptr<Rank> &rank : held->ranks)
-    options.transport->leave(rank->index);
+    wiring.transport->leave(rank->index);
   const int64_t since = now();
   while (!stuck && !underWay.empty()) {
     Expected<bool> isComplete = device.query(*underWay.back().turn->done);
@@ -449,9 +391,9 @@ Status EnqueuedExecutor::record(const SectionState &section, Turn &turn) {
 }
 
 Status EnqueuedExecutor::give(const SectionState &section, const Turn &turn) {
-  if (options.transport)
+  if (wiring.transport)
     for (const std::unique_ptr<Rank> &rank : held->ranks)
-      options.transport->begin(rank->index);
+      wiring.transport->begin(rank->index);
   for (const Step &step : section.steps)
     if (Status status = give(section, step, turn); !status.ok())
       return status;
@@ -472,7 +414,7 @@ Status EnqueuedExecutor::give(const SectionState &section, const Step &step,
       status = stream.launch(*move);
   for (Ticket ticket : step.tickets)
     if (status.ok())
-      status = options.transport->enqueue(ticket, stream);
+      status = wiring.transport->enqueue(ticket, stream);
   for (const Task &task : step.tasks) {
     if (!status.ok())
       break;
@@ -521,24 +463,4 @@ Status EnqueuedExecutor::readTimes(Section which, int64_t began) {
           began + unknown + spans[i].first, began + unknown + spans[i].second,
           0};
   return {};
-}
-
-//===----------------------------------------------------------------------===//
-// Values
-//===----------------------------------------------------------------------===//
-
-Status EnqueuedExecutor::readSlot(
-    uint32_t index, uint32_t slot,
-    const std::function<void(const std::byte *)> &visit) {
-  const Rank &owner = rank(index);
-  const ppx::SlotT &its = *owner.program.slots[slot];
-  return owner.arena->visit(its.offset, its.bytes, visit);
-}
-
-Status
-EnqueuedExecutor::writeSlot(uint32_t index, uint32_t slot,
-                            const std::function<void(std::byte *)> &fill) {
-  const Rank &owner = rank(index);
-  const ppx::SlotT &its = *owner.program.slots[slot];
-  return owner.arena->fill(its.offset, its.bytes, fill);
 }

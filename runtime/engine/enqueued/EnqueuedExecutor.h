@@ -18,32 +18,27 @@
 #ifndef PPRT_ENGINE_ENQUEUED_ENQUEUEDEXECUTOR_H
 #define PPRT_ENGINE_ENQUEUED_ENQUEUEDEXECUTOR_H
 
+#include "../CommOpsHere.h"
 #include "../Executor.h"
-#include "../Staging.h"
-#include "../Task.h"
 #include "Commands.h"
 #include "MemoryNeeds.h"
 #include "Patience.h"
-#include "StreamTransport.h"
 
 #include <array>
 #include <deque>
+#include <map>
 
 namespace pprt::enqueued {
 
-struct Options {
-  /// Has loaded the artifact, and has streams().
-  std::shared_ptr<Device> device;
-  double hangTimeoutSeconds = 30;
-  /// Whether a section in which nothing happens is to end; may be empty.
-  std::function<bool()> isInterrupted;
-  RankRange ranks; ///< of the device
-  bool records = true;
+/// What an executor has of a process's devices.
+struct Wiring {
+  /// Has loaded the artifact.
+  std::shared_ptr<StreamDevice> device;
   /// How they meet ranks elsewhere, to be connected before the first section is
   /// run; null if there are none.
   std::shared_ptr<StreamTransport> transport;
   /// Shared with those of the process's other devices, and which of them this
-  /// one is; if null, there are none.
+  /// one is.
   std::shared_ptr<Patience> patience;
   size_t place = 0;
 };
@@ -52,7 +47,8 @@ class EnqueuedExecutor final : public Executor {
 public:
   static Expected<std::unique_ptr<EnqueuedExecutor>>
   create(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
-         const Options &options, std::shared_ptr<HostData> host);
+         Wiring wiring, const ExecutorOptions &options,
+         std::shared_ptr<HostData> host);
 
   ~EnqueuedExecutor() override;
 
@@ -75,36 +71,20 @@ public:
   bool hasEnded() override;
   unsigned stepsAhead() const override;
   bool isStuck() const override { return stuck; }
-  Status readSlot(uint32_t rank, uint32_t slot,
-                  const std::function<void(const std::byte *)> &visit) override;
-  Status writeSlot(uint32_t rank, uint32_t slot,
-                   const std::function<void(std::byte *)> &fill) override;
-  bool keepsValues() const override { return true; }
-  const std::vector<InstructionTime> &times(uint32_t rank,
-                                            Section section) const override {
-    return this->rank(rank).times[size_t(section)];
-  }
   int64_t timesError(uint32_t, Section section) const override {
     return timesErrors[size_t(section)];
   }
-  uint64_t peakBytes(uint32_t rank) const override {
-    return this->rank(rank).arena->writtenBytes();
+  LocalRank &rank(uint32_t index) const override {
+    return *held->ranks[index - options.ranks.begin];
   }
-  uint64_t allocationCount(uint32_t) const override { return 0; }
 
 private:
   static constexpr unsigned kTurns = kStepsAhead;
 
-  struct Rank {
-    Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program);
+  struct Rank final : LocalRank {
+    using LocalRank::LocalRank;
 
-    const uint32_t index;
-    const ppx::ProgramT &program;
-    ScalarRows scalars;
-    Staging staging;
-    std::shared_ptr<Memory> arena;
     uint64_t hostScalars = 0; ///< where in a turn's memory they are
-    std::vector<InstructionTime> times[kSections.size()];
   };
 
   /// A command with all that it takes.
@@ -142,19 +122,19 @@ private:
   };
 
   EnqueuedExecutor(std::shared_ptr<const ppx::ArtifactT> artifact,
-                   const Mesh &mesh, const Options &options,
+                   const Mesh &mesh, Wiring wiring,
+                   const ExecutorOptions &options,
                    std::shared_ptr<HostData> host);
   Status prepare();
-  Status prepareRanks(const Ranks &programs);
   /// Whether bodies are, of all ranks.
   bool isCapturable() const;
   Status prepareSection(Section section, const Ranks &programs);
-  /// A step, and a part of it.
-  using StepPart = std::pair<Step *, size_t>;
-  Status prepareCommOps(Section section, const Ranks &programs);
+  /// By instruction of a rank, the step and the part of it that does it.
+  using StepParts =
+      std::map<std::pair<uint32_t, uint32_t>, std::pair<Step *, size_t>>;
+  Status prepareCommOp(const CommOpHere &commOp, const StepParts &parts);
   Status bindMove(Step &step, const Move &move,
                   const std::vector<uint32_t> &members);
-  Status prepareMember(const StepPart &part, Participant participant);
   Status makeEvents(SectionState &section);
   void layOutHost();
 
@@ -184,14 +164,10 @@ private:
   Status readTimes(Section section, int64_t began);
   void emit(const SectionState &section, const Turn &turn);
 
-  const Rank &rank(uint32_t index) const {
-    return *held->ranks[index - options.ranks.begin];
-  }
-
   /// What the device works with, which it may go on with after all else has
   /// gone.
   struct Held {
-    std::shared_ptr<Device> device;
+    std::shared_ptr<StreamDevice> device;
     std::shared_ptr<StreamTransport> transport;
     std::vector<std::unique_ptr<Rank>> ranks;
     Kernels kernels;
@@ -202,10 +178,10 @@ private:
 
   const std::shared_ptr<const ppx::ArtifactT> artifact;
   const Mesh mesh;
-  const Options options;
-  const std::shared_ptr<Patience> patience;
+  const Wiring wiring;
+  const ExecutorOptions options;
   const std::shared_ptr<HostData> host;
-  Streams &device;
+  StreamDevice &device;
   std::unique_ptr<Held> held = std::make_unique<Held>();
   uint64_t hostBytes = 0;        ///< of a turn
   UnderWay next;                 ///< what is ready

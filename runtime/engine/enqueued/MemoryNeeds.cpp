@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MemoryNeeds.h"
-#include "../../backends/cuda/Remainders.h"
+#include "../CommOpsHere.h"
 #include "../ScalarRows.h"
-#include "HostPlaces.h"
 #include "MoveTable.h"
+#include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 
 #include <algorithm>
@@ -18,24 +18,23 @@ using namespace pprt::enqueued;
 
 static void addCommOps(const Ranks &ranks, RankRange range, Section section,
                        MemoryNeeds &needs) {
-  const CommOps commOps(ranks, section);
-  for (const CommPlace &place : commOps.places(range)) {
-    const std::vector<uint32_t> members = commOps.members(place);
-    if (!std::all_of(members.begin(), members.end(),
-                     [&](uint32_t rank) { return range.contains(rank); })) {
+  const auto add = [&](const CommOpHere &commOp) {
+    if (!commOp.isWithin(range)) {
       needs.usesNccl = true;
-      continue;
+      return Status();
     }
-    const size_t count = commOps.sequence(place, 0, members.front()).size();
-    for (uint32_t k = 0; k < count; ++k)
-      for (const Move &move : commOps.moves(place, k))
-        needs.tables +=
-            tableBytes(move.region, move.sources.size(), move.targets.size());
-  }
+    for (const Move &move : commOp.moves())
+      needs.tables +=
+          tableBytes(move.region, move.sources.size(), move.targets.size());
+    return Status();
+  };
+  // Whoever prepares the comm ops tells of a failure.
+  (void)forEachCommOp(ranks, range, section, add);
 }
 
 MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
-                                const std::vector<uint64_t> &arenas) {
+                                const std::vector<uint64_t> &arenas,
+                                const Backend &backend) {
   MemoryNeeds needs;
   needs.arenas = std::accumulate(arenas.begin(), arenas.end(), uint64_t(0));
   needs.code = ranks.artifact.object.size();
@@ -47,8 +46,8 @@ MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
     if (!its)
       continue;
     needs.workspace = std::max(needs.workspace, its->workspace_bytes);
-    if (const auto products = cuda::findProducts(*its))
-      tables.back() = cuda::tableBytes(cuda::findParts(*its, *products));
+    if (backend.launchBytes)
+      tables.back() = backend.launchBytes(*its);
   }
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
     const ppx::ProgramT &program = ranks.program(rank);

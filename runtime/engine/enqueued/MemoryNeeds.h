@@ -14,6 +14,10 @@
 #include "pprt/DeviceMemory.h"
 #include "pprt/Ranks.h"
 
+namespace pprt {
+struct Backend;
+}
+
 namespace pprt::enqueued {
 
 /// Of one GPU.
@@ -31,9 +35,15 @@ struct MemoryNeeds {
   uint64_t allocated() const { return arenas + scalars + tables + products; }
 };
 
-/// Of a GPU with those ranks; `arenas` are the bytes of each.
+/// Of a device of that kind with those ranks; `arenas` are the bytes of each.
 MemoryNeeds findNeeds(const Ranks &ranks, RankRange range,
-                      const std::vector<uint64_t> &arenas);
+                      const std::vector<uint64_t> &arenas,
+                      const Backend &backend);
+
+/// What a value of so many bytes takes of memory that the host and a device
+/// share during a step, where loads, emits and rows of scalars lie one after
+/// the other: whole cache lines.
+inline uint64_t hostPlace(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// What the driver said was in use, by whoever: nothing where it was not asked.
 struct MemoryReadings {

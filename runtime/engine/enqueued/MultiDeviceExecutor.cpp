@@ -1,10 +1,10 @@
-//===- MultiDeviceExecutor.cpp - an executor for each device
-//-------------------===//
+//===- MultiDeviceExecutor.cpp - an executor for each device --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
 #include "MultiDeviceExecutor.h"
+#include "../Devices.h"
 
 #include <algorithm>
 
@@ -110,4 +110,73 @@ Status MultiDeviceExecutor::submit(Section section, int64_t step) {
     return executor.start();
   })
                      : status;
+}
+
+//===----------------------------------------------------------------------===//
+// A session's devices
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class StreamDevices final : public Devices {
+public:
+  explicit StreamDevices(std::vector<std::unique_ptr<StreamDevice>> devices)
+      : all(std::make_move_iterator(devices.begin()),
+            std::make_move_iterator(devices.end())) {}
+
+  size_t count() const override { return all.size(); }
+  Device &device(size_t index) const override { return *all[index]; }
+  bool usesThreads() const override { return false; }
+  Expected<TransportModel> meet(World &world, uint32_t worldSize) override {
+    auto made = all.front()->transport(world, worldSize);
+    if (!made)
+      return made.status();
+    transport = std::move(*made);
+    return transport ? transport->model() : TransportModel();
+  }
+  Expected<std::unique_ptr<Executor>>
+  makeExecutor(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
+               const ExecutorOptions &options,
+               std::shared_ptr<HostData> host) override;
+  Status connect() override {
+    const auto its = std::exchange(transport, nullptr);
+    return its ? its->connect() : Status();
+  }
+
+private:
+  std::vector<std::shared_ptr<StreamDevice>> all;
+  std::shared_ptr<StreamTransport> transport;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Executor>>
+StreamDevices::makeExecutor(std::shared_ptr<const ppx::ArtifactT> artifact,
+                            const Mesh &mesh, const ExecutorOptions &options,
+                            std::shared_ptr<HostData> host) {
+  const auto patience =
+      std::make_shared<Patience>(count(), options.limits, transport);
+  if (transport)
+    transport->watch(patience);
+  std::vector<MultiDeviceExecutor::Part> parts;
+  for (size_t i = 0; i < count(); ++i) {
+    ExecutorOptions its = options;
+    its.ranks = ranksOf(i, options.ranks);
+    auto made = EnqueuedExecutor::create(
+        artifact, mesh, {all[i], transport, patience, i}, its, host);
+    if (!made)
+      return made.status();
+    parts.push_back({its.ranks, std::move(*made)});
+  }
+  if (parts.size() == 1)
+    return std::unique_ptr<Executor>(std::move(parts.front().executor));
+  auto made = MultiDeviceExecutor::create(std::move(parts));
+  if (!made)
+    return made.status();
+  return std::unique_ptr<Executor>(std::move(*made));
+}
+
+std::shared_ptr<Devices>
+pprt::makeDevices(std::vector<std::unique_ptr<StreamDevice>> devices) {
+  return std::make_shared<StreamDevices>(std::move(devices));
 }

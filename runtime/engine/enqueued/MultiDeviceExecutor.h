@@ -1,5 +1,4 @@
-//===- MultiDeviceExecutor.h - an executor for each device -----------*- C++
-//-*-===//
+//===- MultiDeviceExecutor.h - an executor for each device ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -10,8 +9,8 @@
 // devices of the process are idle, so none begins before all are ready.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_ENGINE_ENQUEUED_SEVERALDEVICES_H
-#define PPRT_ENGINE_ENQUEUED_SEVERALDEVICES_H
+#ifndef PPRT_ENGINE_ENQUEUED_MULTIDEVICEEXECUTOR_H
+#define PPRT_ENGINE_ENQUEUED_MULTIDEVICEEXECUTOR_H
 
 #include "../Thread.h"
 #include "EnqueuedExecutor.h"
@@ -43,30 +42,11 @@ public:
   bool hasEnded() override;
   unsigned stepsAhead() const override;
   bool isStuck() const override;
-  Status
-  readSlot(uint32_t rank, uint32_t slot,
-           const std::function<void(const std::byte *)> &visit) override {
-    return of(rank).readSlot(rank, slot, visit);
-  }
-  Status writeSlot(uint32_t rank, uint32_t slot,
-                   const std::function<void(std::byte *)> &fill) override {
-    return of(rank).writeSlot(rank, slot, fill);
-  }
-  bool keepsValues() const override {
-    return parts.front().executor->keepsValues();
-  }
-  const std::vector<InstructionTime> &times(uint32_t rank,
-                                            Section section) const override {
-    return of(rank).times(rank, section);
+  LocalRank &rank(uint32_t index) const override {
+    return of(index).rank(index);
   }
   int64_t timesError(uint32_t rank, Section section) const override {
     return of(rank).timesError(rank, section);
-  }
-  uint64_t peakBytes(uint32_t rank) const override {
-    return of(rank).peakBytes(rank);
-  }
-  uint64_t allocationCount(uint32_t rank) const override {
-    return of(rank).allocationCount(rank);
   }
 
 private:
@@ -97,4 +77,4 @@ private:
 
 } // namespace pprt::enqueued
 
-#endif // PPRT_ENGINE_ENQUEUED_SEVERALDEVICES_H
+#endif // PPRT_ENGINE_ENQUEUED_MULTIDEVICEEXECUTOR_H

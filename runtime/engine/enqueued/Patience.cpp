@@ -10,9 +10,6 @@
 using namespace pprt;
 using namespace pprt::enqueued;
 
-/// How long nothing has to happen for an interruption to end a section.
-static constexpr double kBlocked = 2;
-
 void Patience::begin(size_t device) {
   std::lock_guard<std::mutex> lock(mutex);
   places[device].waits = true;
@@ -26,31 +23,24 @@ void Patience::end(size_t device) {
 }
 
 Status Patience::goOn(size_t device, Wait wait) {
-  Suspicion its;
+  uint64_t section = 0;
   {
     std::lock_guard<std::mutex> lock(mutex);
     places[device].wait = wait;
     if (!failure.ok())
       return failure;
-    its.section = places[device].section;
+    section = places[device].section;
   }
-  const double blocked = wait.isCaptured ? limits.hangSeconds : kBlocked;
-  if (blocked > 0 && wait.idle >= blocked && limits.isInterrupted &&
-      limits.isInterrupted()) {
-    its.why = ExitCode::interrupted;
-    its.seconds = blocked;
-  } else if (limits.hangSeconds > 0 && wait.idle >= limits.hangSeconds &&
-             !wait.isCaptured) {
-    its.seconds = limits.hangSeconds;
-  } else {
+  std::optional<Suspicion> its = limits.suspect(wait.idle, wait.isCaptured);
+  if (!its)
     return {};
-  }
-  Standstill here = standstill(its.section);
-  if (here.seconds < its.seconds)
+  its->section = section;
+  Standstill here = standstill(section);
+  if (here.seconds < its->seconds)
     return {};
-  if (const auto others = transport.lock(); others && others->suspect(its))
+  if (const auto others = transport.lock(); others && others->suspect(*its))
     return {};
-  end(its.why, here.seconds, {std::move(here.ranks)});
+  end(its->why, here.seconds, {std::move(here.ranks)});
   std::lock_guard<std::mutex> lock(mutex);
   return failure;
 }
@@ -86,8 +76,7 @@ void Patience::end(ExitCode why, double seconds,
   for (const Place &place : places)
     step = std::max(step, place.wait.step);
   std::string text = why == ExitCode::interrupted
-                         ? "interrupted in step " + std::to_string(step + 1) +
-                               ", which made no progress"
+                         ? describeInterruption(step)
                          : "no progress for " +
                                std::to_string(int64_t(seconds)) +
                                " s in step " + std::to_string(step + 1);

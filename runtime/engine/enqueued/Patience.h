@@ -11,7 +11,8 @@
 #ifndef PPRT_ENGINE_ENQUEUED_PATIENCE_H
 #define PPRT_ENGINE_ENQUEUED_PATIENCE_H
 
-#include "StreamTransport.h"
+#include "../Limits.h"
+#include "pprt/StreamDevice.h"
 
 #include <mutex>
 
@@ -19,11 +20,6 @@ namespace pprt::enqueued {
 
 class Patience final : public Watched {
 public:
-  struct Limits {
-    double hangSeconds = 30; ///< 0: none
-    /// Whether a user wants the end; may be empty.
-    std::function<bool()> isInterrupted;
-  };
   struct Wait {
     int64_t step = 0;
     double idle = 0; ///< seconds in which nothing has moved or computed

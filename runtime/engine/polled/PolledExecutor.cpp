@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PolledExecutor.h"
+#include "../Devices.h"
 #include "HangReport.h"
-#include "pprt/World.h"
 
 #include <algorithm>
 #include <chrono>
@@ -16,72 +16,73 @@ using namespace pprt::polled;
 /// How long a failed section waits for ranks that are inside a kernel.
 static constexpr std::chrono::seconds kLeaving(1);
 /// How often at least the watchdog asks for an interruption and for failures
-/// elsewhere, and how long nothing has to happen for the first to end a
-/// section.
-static constexpr std::chrono::duration<double> kAsking(0.25), kBlocked(2);
+/// elsewhere.
+static constexpr std::chrono::duration<double> kAsking(0.25);
 
-static void addTasks(Rank &rank, Section section, Device &device,
-                     const Kernels &kernels) {
-  const InstructionList &list = instructionsOf(rank.program, section);
-  for (size_t i = 0; i < list.size(); ++i) {
-    QueuedTask task(rank.program, *list[i], rank.arena->address(), rank.scalars,
-                    kernels, device);
-    task.index = uint32_t(i);
-    rank.tasks[size_t(section)][list[i]->queue].push_back(std::move(task));
+/// The device's memory and kernels, and what the transport is told.
+Status PolledExecutor::State::prepare() {
+  Expected<Kernels> prepared = prepareKernels(*artifact, *device);
+  if (!prepared)
+    return prepared.status();
+  kernels = std::move(*prepared);
+  const Ranks programs(*artifact, mesh);
+  auto made =
+      makeRanks<Rank>(programs, options.ranks, transport->model(), *device);
+  if (!made)
+    return made.status();
+  ranks = std::move(*made);
+  for (std::unique_ptr<Rank> &rank : ranks) {
+    rank->addTasks(kernels, *device);
+    rank->transport = transport.get();
   }
+  Status status;
+  for (Section section : kSections)
+    if (status.ok())
+      status = forEachCommOp(
+          programs, options.ranks, section,
+          [&](const CommOpHere &commOp) { return prepareCommOp(commOp); });
+  return status;
+}
+
+Status PolledExecutor::State::prepareCommOp(const CommOpHere &its) {
+  auto commOp = std::make_unique<CommOp>();
+  commOp->section = its.section;
+  commOp->ranks = its.ranks;
+  for (uint32_t member = 0; member < its.ranks.size(); ++member)
+    commOp->indices.push_back(its.index(member));
+  const Participant all = its.participant();
+  for (uint32_t member = 0; member < its.ranks.size(); ++member) {
+    if (!options.ranks.contains(its.ranks[member]))
+      continue;
+    Rank &rank = *ranks[its.ranks[member] - options.ranks.begin];
+    QueuedTask &task = rank.task(its.section, commOp->indices[member]);
+    Participant participant = rank.take(all, member, task);
+    participant.waker = rank.event;
+    const Expected<Ticket> ticket = transport->prepare(std::move(participant));
+    if (!ticket)
+      return ticket.status();
+    task.commOp = commOp.get();
+    task.ticket = *ticket;
+  }
+  commOps.push_back(std::move(commOp));
+  return {};
 }
 
 Expected<std::unique_ptr<PolledExecutor>>
 PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
-                       const Mesh &mesh, const Options &options,
+                       const Mesh &mesh, std::shared_ptr<PolledDevice> device,
+                       std::shared_ptr<PolledTransport> transport,
+                       const ExecutorOptions &options,
                        std::shared_ptr<HostData> host) {
   auto executor = std::make_unique<PolledExecutor>();
-  executor->state = std::make_shared<State>(artifact, mesh);
+  executor->state = std::make_shared<State>(std::move(artifact), mesh);
   State &state = *executor->state;
   state.host = std::move(host);
   state.options = options;
-  Device &device = *options.device;
-  Expected<Kernels> kernels = prepareKernels(*artifact, device);
-  if (!kernels)
-    return kernels.status();
-  state.kernels = std::move(*kernels);
-
-  const Ranks programs(*artifact, mesh);
-  state.range = options.ranks.value_or(RankRange{0, mesh.worldSize()});
-  state.transport = options.transport;
-  if (!state.transport) {
-    Expected<std::unique_ptr<Transport>> created =
-        device.transport(*thisProcess(), mesh.worldSize());
-    if (!created)
-      return created.status();
-    state.transport.reset(static_cast<PolledTransport *>(created->release()));
-  }
-  std::vector<Staging> staging =
-      layOutStaging(programs, state.range, state.transport->model());
-  for (uint32_t index = state.range.begin; index < state.range.end; ++index) {
-    const ppx::ProgramT &program = programs.program(index);
-    auto rank = std::make_unique<Rank>(index, mesh, program);
-    rank->staging = std::move(staging[index - state.range.begin]);
-    auto arena = device.allocateArena(rank->staging.end);
-    if (!arena)
-      return refuseMemory(arena.status(), index, rank->staging.end);
-    rank->arena = std::move(*arena);
-    if (Status status = rank->scalars.allocate(device); !status.ok())
-      return refuseMemory(status, index, rank->scalars.bytes());
-    for (Section section : kSections)
-      addTasks(*rank, section, device, state.kernels);
-    state.ranks.push_back(std::move(rank));
-  }
-  for (std::unique_ptr<Rank> &rank : state.ranks)
-    rank->transport = state.transport.get();
-  Expected<CommOpList> commOps =
-      prepareCommOps(programs, state.range, state.ranks, *state.transport);
-  if (!commOps)
-    return commOps.status();
-  state.commOps = std::move(*commOps);
-  if (!options.transport)
-    if (Status status = state.transport->connect(); !status.ok())
-      return status;
+  state.device = std::move(device);
+  state.transport = std::move(transport);
+  if (Status status = state.prepare(); !status.ok())
+    return status;
 
   state.transport->watch(executor->state);
 
@@ -99,7 +100,7 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
       return state.failure;
   }
   // Not before: filling completes no instruction, however long it takes.
-  if ((options.hangTimeoutSeconds > 0 || options.isInterrupted) &&
+  if ((options.limits.hangSeconds > 0 || options.limits.isInterrupted) &&
       !executor->threads.emplace_back().start(
           [shared = executor->state] { watchdogThread(shared); }))
     return refusedThread();
@@ -122,27 +123,6 @@ PolledExecutor::~PolledExecutor() {
       thread.detach();
     else
       thread.join();
-}
-
-Status
-PolledExecutor::readSlot(uint32_t rank, uint32_t slot,
-                         const std::function<void(const std::byte *)> &visit) {
-  const Rank &owner = this->rank(rank);
-  const ppx::SlotT &its = *owner.program.slots[slot];
-  return owner.arena->visit(its.offset, its.bytes, visit);
-}
-
-Status PolledExecutor::writeSlot(uint32_t rank, uint32_t slot,
-                                 const std::function<void(std::byte *)> &fill) {
-  const Rank &owner = this->rank(rank);
-  const ppx::SlotT &its = *owner.program.slots[slot];
-  return owner.arena->fill(its.offset, its.bytes, fill);
-}
-
-uint64_t PolledExecutor::peakBytes(uint32_t rank) const {
-  const Rank &its = this->rank(rank);
-  return its.arena->writtenBytes() +
-         uint64_t(std::max<int64_t>(0, its.allocations.peak));
 }
 
 Status PolledExecutor::wait() {
@@ -191,7 +171,7 @@ void PolledExecutor::rankThread(std::shared_ptr<State> state, uint32_t index) {
   Rank &rank = *state->ranks[index];
   const uint32_t spins = state->options.spin ? inprocess::Event::kSpins : 0;
   Expected<std::unique_ptr<Stream>> stream =
-      state->options.device->stream(*rank.arena, rank.allocations);
+      state->device->stream(*rank.arena, rank.allocations);
   if (!stream)
     state->fail(stream.status());
   uint64_t seen = 0;
@@ -252,23 +232,17 @@ void PolledExecutor::State::end(
   lock.unlock();
   fail(Status(why,
               why == ExitCode::interrupted
-                  ? "interrupted in step " + std::to_string(step + 1) +
-                        ", which made no progress"
+                  ? describeInterruption(step)
                   : hangReport(Ranks(*artifact, mesh), states, step, seconds)));
 }
 
 void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
   using Clock = std::chrono::steady_clock;
-  const auto &isInterrupted = state->options.isInterrupted;
+  const Limits &limits = state->options.limits;
   // Clocks end in some 290 years.
-  std::chrono::duration<double> timeout(
-      std::min(state->options.hangTimeoutSeconds, 1e9));
-  const auto pause =
-      timeout.count() > 0
-          ? std::min<std::chrono::duration<double>>(timeout / 8, kAsking)
-          : kAsking;
-  if (timeout.count() <= 0)
-    timeout = timeout.max();
+  const std::chrono::duration<double> often(std::min(limits.hangSeconds, 1e9) /
+                                            8);
+  const auto pause = often.count() > 0 ? std::min(often, kAsking) : kAsking;
   std::unique_lock<std::mutex> lock(state->mutex);
   Clock::time_point asked = state->since = Clock::now();
   while (!state->quit) {
@@ -289,17 +263,62 @@ void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
     if (state->running == 0 || !state->failure.ok())
       continue;
     const std::chrono::duration<double> idle = now - state->since;
-    Suspicion its = {ExitCode::interrupted, state->command, kBlocked.count()};
-    if (idle < kBlocked || !isInterrupted || !isInterrupted()) {
-      if (idle < timeout || now - asked < timeout / 8)
-        continue;
+    std::optional<Suspicion> its = limits.suspect(idle.count());
+    if (!its || (its->why == ExitCode::hang && now - asked < often))
+      continue;
+    if (its->why == ExitCode::hang)
       asked = now;
-      its.why = ExitCode::hang;
-      its.seconds = timeout.count();
-    }
+    its->section = state->command;
     lock.unlock();
-    if (!state->transport->suspect(its))
-      state->end(its.why, idle.count(), {packStates(statesOf(state->ranks))});
+    if (!state->transport->suspect(*its))
+      state->end(its->why, idle.count(), {packStates(statesOf(state->ranks))});
     lock.lock();
   }
+}
+
+//===----------------------------------------------------------------------===//
+// A session's devices
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class PolledDevices final : public Devices {
+public:
+  explicit PolledDevices(std::unique_ptr<PolledDevice> device)
+      : its(std::move(device)) {}
+
+  size_t count() const override { return 1; }
+  Device &device(size_t) const override { return *its; }
+  bool usesThreads() const override { return true; }
+  Expected<TransportModel> meet(World &world, uint32_t worldSize) override {
+    auto made = its->transport(world, worldSize);
+    if (!made)
+      return made.status();
+    transport = std::move(*made);
+    return transport->model();
+  }
+  Expected<std::unique_ptr<Executor>>
+  makeExecutor(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
+               const ExecutorOptions &options,
+               std::shared_ptr<HostData> host) override {
+    auto made = PolledExecutor::create(std::move(artifact), mesh, its,
+                                       transport, options, std::move(host));
+    if (!made)
+      return made.status();
+    return std::unique_ptr<Executor>(std::move(*made));
+  }
+  Status connect() override {
+    return std::exchange(transport, nullptr)->connect();
+  }
+
+private:
+  const std::shared_ptr<PolledDevice> its;
+  std::shared_ptr<PolledTransport> transport;
+};
+
+} // namespace
+
+std::shared_ptr<Devices>
+pprt::makeDevices(std::unique_ptr<PolledDevice> device) {
+  return std::make_shared<PolledDevices>(std::move(device));
 }

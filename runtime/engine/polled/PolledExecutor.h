@@ -12,8 +12,9 @@
 #ifndef PPRT_ENGINE_POLLED_POLLEDEXECUTOR_H
 #define PPRT_ENGINE_POLLED_POLLEDEXECUTOR_H
 
+#include "../CommOpsHere.h"
 #include "../Thread.h"
-#include "Preparation.h"
+#include "Rank.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -21,26 +22,15 @@
 
 namespace pprt::polled {
 
-struct Options {
-  /// Has loaded the artifact.
-  std::shared_ptr<Device> device;
-  bool spin = false; ///< when no two threads share a core
-  double hangTimeoutSeconds = 30;
-  /// Whether a section in which nothing happens is to end; may be empty.
-  std::function<bool()> isInterrupted;
-  /// Those of this process; if empty, all.
-  std::optional<RankRange> ranks;
-  /// How ranks meet, to be connected before the first section is run; if empty,
-  /// as the device's do within one process.
-  std::shared_ptr<PolledTransport> transport;
-};
-
 class PolledExecutor final : public Executor {
 public:
-  /// Fails (device) if the system refuses a thread.
+  /// The device has loaded the artifact, and the transport is connected before
+  /// the first section is run. Fails (device) if the system refuses a thread.
   static Expected<std::unique_ptr<PolledExecutor>>
   create(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
-         const Options &options, std::shared_ptr<HostData> host);
+         std::shared_ptr<PolledDevice> device,
+         std::shared_ptr<PolledTransport> transport,
+         const ExecutorOptions &options, std::shared_ptr<HostData> host);
   ~PolledExecutor() override;
 
   Status submit(Section section, int64_t step) override;
@@ -48,26 +38,9 @@ public:
   bool hasEnded() override { return true; }
   unsigned stepsAhead() const override { return 1; }
   bool isStuck() const override { return stuck; }
-  Status readSlot(uint32_t rank, uint32_t slot,
-                  const std::function<void(const std::byte *)> &visit) override;
-  Status writeSlot(uint32_t rank, uint32_t slot,
-                   const std::function<void(std::byte *)> &fill) override;
-  bool keepsValues() const override {
-    return state->ranks.front()->arena->keepsValues();
-  }
-  const std::vector<InstructionTime> &times(uint32_t rank,
-                                            Section section) const override {
-    return this->rank(rank).times[size_t(section)];
-  }
   int64_t timesError(uint32_t, Section) const override { return 0; }
-  uint64_t peakBytes(uint32_t rank) const override;
-  uint64_t allocationCount(uint32_t rank) const override {
-    return this->rank(rank).allocations.count;
-  }
-
-  /// Of this process.
-  Rank &rank(uint32_t index) const {
-    return *state->ranks[index - state->range.begin];
+  Rank &rank(uint32_t index) const override {
+    return *state->ranks[index - state->options.ranks.begin];
   }
 
 private:
@@ -78,12 +51,12 @@ private:
 
     const std::shared_ptr<const ppx::ArtifactT> artifact;
     const Mesh mesh;
+    ExecutorOptions options;
     std::shared_ptr<HostData> host;
-    Options options;
+    std::shared_ptr<PolledDevice> device;
     Kernels kernels;
-    RankRange range;
-    std::vector<std::unique_ptr<Rank>> ranks; ///< of the range
-    CommOpList commOps;
+    std::vector<std::unique_ptr<Rank>> ranks; ///< of this process
+    std::vector<std::unique_ptr<const CommOp>> commOps;
     std::shared_ptr<PolledTransport> transport;
 
     std::mutex mutex;
@@ -107,6 +80,8 @@ private:
       }
     } cancellation;
 
+    Status prepare();
+    Status prepareCommOp(const CommOpHere &commOp);
     void fail(const Status &status);
     uint64_t progress() const;
     /// Whether anything has happened since it was asked last.

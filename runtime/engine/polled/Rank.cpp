@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Rank.h"
 
+#include <algorithm>
 #include <ctime>
 
 using namespace pprt;
@@ -56,13 +57,31 @@ private:
 };
 } // namespace
 
-Rank::Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program)
-    : scalars(mesh.coordinates(index), program), index(index), program(program),
+Rank::Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program,
+           Staging staging)
+    : LocalRank(index, mesh, program, std::move(staging)),
       queues(program.queues.size()), hostScalars(scalars.bytes()) {
-  for (Section section : kSections) {
+  for (Section section : kSections)
     tasks[size_t(section)].resize(program.queues.size());
-    times[size_t(section)].resize(instructionsOf(program, section).size());
+}
+
+void Rank::addTasks(const Kernels &kernels, Device &device) {
+  for (Section section : kSections) {
+    const InstructionList &list = instructionsOf(program, section);
+    for (uint32_t i = 0; i < list.size(); ++i)
+      tasks[size_t(section)][list[i]->queue].emplace_back(
+          makeTask(*list[i], kernels, device), i);
   }
+}
+
+/// The tasks of a queue are in the order of the list.
+QueuedTask &Rank::task(Section section, uint32_t index) {
+  const uint32_t queue = instructionsOf(program, section)[index]->queue;
+  std::vector<QueuedTask> &list = tasks[size_t(section)][queue];
+  return *std::lower_bound(list.begin(), list.end(), index,
+                           [](const QueuedTask &task, uint32_t wanted) {
+                             return task.index < wanted;
+                           });
 }
 
 bool Rank::waitsHold(const ppx::InstructionT &instruction) const {

@@ -16,9 +16,6 @@
 
 #include "../../collectives/inprocess/Event.h"
 #include "../Executor.h"
-#include "../Staging.h"
-#include "../Task.h"
-#include "pprt/Mesh.h"
 
 namespace pprt::polled {
 
@@ -39,9 +36,9 @@ struct CommOp {
 
 /// One instruction of one rank.
 struct QueuedTask : Task {
-  using Task::Task;
+  QueuedTask(Task task, uint32_t index) : Task(std::move(task)), index(index) {}
 
-  uint32_t index = 0;             ///< in the section's list
+  uint32_t index;                 ///< in the section's list
   const CommOp *commOp = nullptr; ///< if it meets others
   Ticket ticket = 0;              ///< the transport's, of the comm op
 };
@@ -52,9 +49,14 @@ struct QueueState {
   std::atomic<bool> started{false}; ///< whether the head has started
 };
 
-class Rank {
+class Rank : public LocalRank {
 public:
-  Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program);
+  Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program,
+       Staging staging);
+
+  void addTasks(const Kernels &kernels, Device &device);
+  /// By its index in the section's list.
+  QueuedTask &task(Section section, uint32_t index);
 
   /// Runs a section to its end, or until `cancellation` is requested, or the
   /// host or the transport fails. `spins`: see Event.
@@ -65,16 +67,8 @@ public:
   const std::shared_ptr<inprocess::Event> event =
       std::make_shared<inprocess::Event>();
   PolledTransport *transport = nullptr; ///< if it meets others
-  std::shared_ptr<Memory> arena;        ///< with the staging behind it
-  Staging staging;
-  ScalarRows scalars;
-  AllocationCounter allocations; ///< by its threads, while they run sections
-  const uint32_t index;
-  const ppx::ProgramT &program;
   /// tasks[section][queue] in list order.
   std::vector<std::vector<QueuedTask>> tasks[kSections.size()];
-  /// times[section][instruction], of the last run of the section.
-  std::vector<InstructionTime> times[kSections.size()];
 
   // Read by the watchdog at any time.
   std::vector<QueueState> queues;

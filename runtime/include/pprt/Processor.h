@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels are compiled for a level of the x86-64 psABI, such as x86-64-v3, and
-// run on every processor of that level or a later one. Those for a GPU of
-// NVIDIA name its architecture, such as sm_90, and run on later ones, too.
+// run on every processor of that level or a later one. Those for a GPU name its
+// architecture, such as sm_90, and run on those of the family with higher
+// numbers, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_PROCESSOR_H
@@ -25,6 +26,8 @@ std::string processorLevel();
 
 /// All levels, from the lowest.
 const std::vector<std::string> &processorLevels();
+/// Whether it is one of them, and not of a GPU.
+bool isProcessorLevel(const std::string &level);
 
 /// Whether a processor, or GPU, whose highest level is `own` runs what needs
 /// `needed`.

@@ -99,6 +99,9 @@ public:
   /// What the code of compiled kernels needs of the processor that loads it.
   virtual const std::string &processor() const = 0;
   virtual Code code() const { return Code::sharedObject; }
+  /// Features that LLVM is told of when it makes the code; empty: its own
+  /// choice.
+  virtual std::string features() const { return ""; }
   virtual KernelTuning kernelTuning() const { return {}; }
 
   /// Fails (badArtifact), with what was expected, if the target cannot compute

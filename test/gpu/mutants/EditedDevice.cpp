@@ -131,7 +131,7 @@ private:
 };
 
 struct Shared {
-  std::shared_ptr<Device> device;
+  std::shared_ptr<enqueued::StreamDevice> device;
   Plan plan;
   std::vector<enqueued::Stream *> streams; ///< those within
   std::vector<EditedMemory *> blocks, pinned;
@@ -271,7 +271,7 @@ private:
     Plan &plan = shared->plan;
     // Where a graph may end early: ahead of each call.
     if (shared->recorded && plan.changes(Call::endCapture)) {
-      auto ended = shared->device->streams()->endCapture(*shared->recorded);
+      auto ended = shared->device->endCapture(*shared->recorded);
       if (!ended)
         return ended.status();
       shared->early = std::move(*ended);
@@ -313,10 +313,48 @@ private:
   Act held;
 };
 
-class EditedStreams final : public enqueued::Streams {
+class EditedDevice final : public enqueued::StreamDevice {
 public:
-  explicit EditedStreams(std::shared_ptr<Shared> shared)
-      : shared(std::move(shared)), its(*this->shared->device->streams()) {}
+  explicit EditedDevice(std::shared_ptr<Shared> given)
+      : shared(std::move(given)), its(*shared->device) {}
+
+  std::string name() const override { return its.name(); }
+  Expected<MemoryPool> pool() const override { return its.pool(); }
+  Status load(const ppx::ArtifactT &artifact) override {
+    return its.load(artifact);
+  }
+  Expected<std::unique_ptr<const Kernel>>
+  prepare(const ppx::KernelT &kernel) override {
+    return its.prepare(kernel);
+  }
+  Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override {
+    if (shared->plan.edit && shared->plan.edit->change == Change::half) {
+      if (shared->plan.changes(Call::allocate))
+        bytes /= 2;
+    } else {
+      ++(*shared->plan.counts)[size_t(Call::allocate)];
+    }
+    auto made = its.allocate(bytes);
+    if (!made)
+      return made;
+    return std::unique_ptr<Memory>(
+        new EditedMemory(std::move(*made), shared->blocks));
+  }
+  std::unique_ptr<const Launch> bind(Binding binding) override {
+    Plan &plan = shared->plan;
+    for (std::byte *&argument : binding.arguments)
+      if (plan.meets(Call::argument))
+        change(argument, binding.arguments.front());
+    if (plan.meets(Call::scalars))
+      change(binding.scalars, binding.scalars);
+    if (binding.gate && plan.changes(Call::gate))
+      binding.gate = nullptr;
+    return its.bind(std::move(binding));
+  }
+  Expected<std::unique_ptr<enqueued::StreamTransport>>
+  transport(World &world, uint32_t ranks) override {
+    return its.transport(world, ranks);
+  }
 
   Status makeCurrent() override { return its.makeCurrent(); }
   Expected<std::unique_ptr<enqueued::Stream>>
@@ -369,7 +407,7 @@ public:
     return its.elapsed(from, to);
   }
   Expected<std::unique_ptr<const Launch>>
-  bind(const enqueued::BoundMove &move) override {
+  bindMove(const enqueued::BoundMove &move) override {
     Plan &plan = shared->plan;
     enqueued::BoundMove edited = move;
     for (const std::byte *&source : edited.sources)
@@ -389,7 +427,7 @@ public:
       edited.reduction = edited.reduction == ppx::Reduction_sum
                              ? ppx::Reduction_max
                              : ppx::Reduction_sum;
-    auto made = its.bind(edited);
+    auto made = its.bindMove(edited);
     if (made)
       shared->moves.insert(made->get());
     return made;
@@ -409,6 +447,7 @@ public:
     return its.endCapture(static_cast<EditedStream &>(stream).within());
   }
 
+private:
   /// Shifts an address, or puts another in its place.
   template <typename Address> void change(Address &address, Address other) {
     Plan &plan = shared->plan;
@@ -421,72 +460,16 @@ public:
     }
   }
 
-private:
   const std::shared_ptr<Shared> shared;
-  enqueued::Streams &its;
-};
-
-class EditedDevice final : public Device {
-public:
-  explicit EditedDevice(std::shared_ptr<Shared> given)
-      : shared(std::move(given)), its(*shared->device), own(shared) {}
-
-  std::string name() const override { return its.name(); }
-  Expected<MemoryPool> pool() const override { return its.pool(); }
-  Status load(const ppx::ArtifactT &artifact) override {
-    return its.load(artifact);
-  }
-  Expected<std::unique_ptr<const Kernel>>
-  prepare(const ppx::KernelT &kernel) override {
-    return its.prepare(kernel);
-  }
-  Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) override {
-    if (shared->plan.edit && shared->plan.edit->change == Change::half) {
-      if (shared->plan.changes(Call::allocate))
-        bytes /= 2;
-    } else {
-      ++(*shared->plan.counts)[size_t(Call::allocate)];
-    }
-    auto made = its.allocate(bytes);
-    if (!made)
-      return made;
-    return std::unique_ptr<Memory>(
-        new EditedMemory(std::move(*made), shared->blocks));
-  }
-  Expected<std::unique_ptr<Stream>> stream(Memory &arena,
-                                           AllocationCounter &heap) override {
-    return its.stream(arena, heap);
-  }
-  std::unique_ptr<const Launch> bind(Binding binding) override {
-    Plan &plan = shared->plan;
-    for (std::byte *&argument : binding.arguments)
-      if (plan.meets(Call::argument))
-        own.change(argument, binding.arguments.front());
-    if (plan.meets(Call::scalars))
-      own.change(binding.scalars, binding.scalars);
-    if (binding.gate && plan.changes(Call::gate))
-      binding.gate = nullptr;
-    return its.bind(std::move(binding));
-  }
-  enqueued::Streams *streams() override { return &own; }
-  Expected<std::unique_ptr<Transport>> transport(World &world,
-                                                 uint32_t ranks) override {
-    return its.transport(world, ranks);
-  }
-  std::vector<NamedCount> counters() const override { return its.counters(); }
-
-private:
-  const std::shared_ptr<Shared> shared;
-  Device &its;
-  EditedStreams own;
+  enqueued::StreamDevice &its;
 };
 
 } // namespace
 
-std::shared_ptr<Device> mutants::editDevice(std::shared_ptr<Device> device,
-                                            const CallEdit *edit,
-                                            uint64_t number, Counts &counts,
-                                            bool &isMade) {
+std::shared_ptr<enqueued::StreamDevice>
+mutants::editDevice(std::shared_ptr<enqueued::StreamDevice> device,
+                    const CallEdit *edit, uint64_t number, Counts &counts,
+                    bool &isMade) {
   counts = {};
   isMade = false;
   auto shared = std::make_shared<Shared>();

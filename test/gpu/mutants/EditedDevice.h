@@ -11,7 +11,7 @@
 #ifndef PP_TEST_GPU_MUTANTS_EDITEDDEVICE_H
 #define PP_TEST_GPU_MUTANTS_EDITEDDEVICE_H
 
-#include "engine/enqueued/Streams.h"
+#include "pprt/StreamDevice.h"
 
 #include <array>
 #include <optional>
@@ -72,9 +72,9 @@ using Counts = std::array<uint64_t, kCalls>;
 
 /// Makes the edit at the `number`-th such call, from 0 on; none without an
 /// edit. `counts` and `isMade`, whether it was made, outlive the device.
-std::shared_ptr<Device> editDevice(std::shared_ptr<Device> device,
-                                   const CallEdit *edit, uint64_t number,
-                                   Counts &counts, bool &isMade);
+std::shared_ptr<enqueued::StreamDevice>
+editDevice(std::shared_ptr<enqueued::StreamDevice> device, const CallEdit *edit,
+           uint64_t number, Counts &counts, bool &isMade);
 
 } // namespace pprt::mutants
 

@@ -88,7 +88,7 @@ Ran run(const Trial &trial, uint64_t seed) {
     result.bits = opened.status();
     return result;
   }
-  std::shared_ptr<Device> device = std::move(opened->front());
+  std::shared_ptr<enqueued::StreamDevice> device = std::move(opened->front());
   result.bits =
       runSubject(trial.artifact,
                  editDevice(std::move(device), trial.edit, trial.number,

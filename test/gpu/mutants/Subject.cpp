@@ -75,7 +75,7 @@ static Status fillParameters(const HostBuffers &host, Executor &executor) {
   return forEachPart(host, [&](uint32_t rank, uint32_t slot, uint32_t i) {
     const ppx::ArgumentT &argument = *host.artifact.arguments[i];
     const ppx::InitializerT zeros;
-    return executor.writeSlot(rank, slot, [&](std::byte *bytes) {
+    return executor.rank(rank).writeSlot(slot, [&](std::byte *bytes) {
       pprt::initialize(
           argument.initializer ? *argument.initializer : zeros, /*seed=*/1,
           argument.element,
@@ -88,27 +88,29 @@ static Status fillParameters(const HostBuffers &host, Executor &executor) {
 static Status readAll(const HostBuffers &host, Executor &executor, Bits &bits) {
   return forEachPart(host, [&](uint32_t rank, uint32_t slot, uint32_t) {
     const uint64_t count = host.ranks.program(rank).slots[slot]->bytes;
-    return executor.readSlot(
-        rank, slot, [&](const std::byte *values) { add(bits, values, count); });
+    return executor.rank(rank).readSlot(
+        slot, [&](const std::byte *values) { add(bits, values, count); });
   });
 }
 
 Expected<Bits>
 mutants::runSubject(std::shared_ptr<const ppx::ArtifactT> artifact,
-                    std::shared_ptr<Device> device, bool records) {
+                    std::shared_ptr<enqueued::StreamDevice> device,
+                    bool records) {
   const Expected<Mesh> mesh = Mesh::create(artifact->axes);
   if (!mesh)
     return mesh.status();
   if (Status status = device->load(*artifact); !status.ok())
     return status;
   auto host = std::make_shared<HostBuffers>(*artifact, *mesh);
-  enqueued::Options options;
-  options.device = device;
-  options.hangTimeoutSeconds = 0;
+  ExecutorOptions options;
+  options.limits.hangSeconds = 0;
   options.ranks = {0, mesh->worldSize()};
   options.records = records;
-  auto made =
-      enqueued::EnqueuedExecutor::create(artifact, *mesh, options, host);
+  const auto patience = std::make_shared<enqueued::Patience>(
+      /*devices=*/1, options.limits, /*transport=*/nullptr);
+  auto made = enqueued::EnqueuedExecutor::create(
+      artifact, *mesh, {device, nullptr, patience}, options, host);
   if (!made)
     return made.status();
   Executor &executor = **made;

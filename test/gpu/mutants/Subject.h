@@ -10,7 +10,7 @@
 #ifndef PP_TEST_GPU_MUTANTS_SUBJECT_H
 #define PP_TEST_GPU_MUTANTS_SUBJECT_H
 
-#include "engine/Device.h"
+#include "pprt/StreamDevice.h"
 
 namespace pprt::mutants {
 
@@ -20,7 +20,8 @@ struct Bits {
 
 /// Runs the setup, the steps and the teardown.
 Expected<Bits> runSubject(std::shared_ptr<const ppx::ArtifactT> artifact,
-                          std::shared_ptr<Device> device, bool records);
+                          std::shared_ptr<enqueued::StreamDevice> device,
+                          bool records);
 
 } // namespace pprt::mutants
 

@@ -1,12 +1,12 @@
-//===- Target.cpp - what a compiler asks about GPUs -----------------------===//
+//===- GpuTarget.cpp - what a compiler asks about GPUs --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Contractions are cublasLt's, as Matrices.h has them. Nothing here needs CUDA.
 //
 //===----------------------------------------------------------------------===//
-#include "../Targets.h"
-#include "Matrices.h"
+#include "../Backends.h"
+#include "Remainders.h"
 #include "pprt/Alignment.h"
 #include "pprt/Program.h"
 
@@ -39,6 +39,11 @@ public:
   const std::string &name() const override { return label; }
   const std::string &processor() const override { return label; }
   Code code() const override { return Code::ptx; }
+  /// PTX that drivers from CUDA 12.0 on read, where that knows the
+  /// architecture: LLVM's own choice is the oldest that there is.
+  std::string features() const override {
+    return capability <= 90 ? "+ptx80" : "";
+  }
   /// Lanes that keep a row in registers, on more than a hundred cores that read
   /// sectors of 32 bytes. A launch costs as much as a small kernel computes.
   KernelTuning kernelTuning() const override {
@@ -103,6 +108,25 @@ private:
 };
 
 } // namespace
+
+std::string cuda::adviseTarget(const std::string &name) {
+  if (name.compare(0, 3, "sm_") != 0)
+    return "";
+  // Behind the number may be a letter: what only that architecture has.
+  const size_t end = name.find_first_not_of("0123456789", 3);
+  if (end != name.npos && (end + 1 < name.size() || end == 3))
+    return "";
+  const Target *target = bestTarget(name.substr(0, end));
+  if (!target)
+    return "; GPUs need compute capability 8.0 or newer";
+  return "; for this GPU pass " + target->name() +
+         ", which later GPUs run, too";
+}
+
+uint64_t cuda::launchBytes(const ppx::ContractionT &contraction) {
+  const auto products = findProducts(contraction);
+  return products ? tableBytes(findParts(contraction, *products)) : 0;
+}
 
 std::vector<std::unique_ptr<const Target>> cuda::makeTargets() {
   std::vector<std::unique_ptr<const Target>> all;

@@ -8,23 +8,24 @@
 // transport's, which comes from here because the two agree about memory.
 //
 // The order of calls: load() the artifact, prepare() its kernels, allocate()
-// memory, then on the thread that will use it stream(), then bind() and write
-// for what is launched every step. Addresses are the device's: the host reaches
-// what is behind them itself only where Memory::host() says so, else by copies.
+// memory, make streams, then bind() and write for what is launched every step.
+// Addresses are the device's: the host reaches what is behind them itself only
+// where Memory::host() says so, else by copies.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_ENGINE_DEVICE_H
-#define PPRT_ENGINE_DEVICE_H
+#ifndef PPRT_DEVICE_H
+#define PPRT_DEVICE_H
 
-#include "Transport.h"
 #include "pprt/AllocationCounter.h"
 #include "pprt/Execution.h"
+#include "pprt/Transport.h"
 
 #include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 class World;
@@ -92,9 +93,7 @@ struct Values {
   ppx::ElementType element = ppx::ElementType_f32;
 };
 
-/// Does what it is given in that order. A polled executor asks for one for each
-/// rank, calls it from one thread, and takes everything for done that has
-/// returned.
+/// Does what it is given in that order.
 class Stream {
 public:
   virtual ~Stream() = default;
@@ -117,13 +116,9 @@ struct MemoryPool {
   std::vector<MemoryPool> around = {};
 };
 
-/// What is said of a rank's memory that a device did not give.
-Status refuseMemory(const Status &why, uint32_t rank, uint64_t bytes);
-
-namespace enqueued {
-class Streams;
-}
-
+/// What both kinds of device have: one whose streams return when they have done
+/// what they were given, which is a PolledDevice, and one whose streams run
+/// behind the host (pprt/StreamDevice.h). Each kind has an executor of its own.
 class Device {
 public:
   virtual ~Device() = default;
@@ -151,27 +146,29 @@ public:
   virtual Expected<std::unique_ptr<Memory>> allocateArena(uint64_t bytes) {
     return allocate(bytes);
   }
-  /// For a rank with this arena, on the thread that will use it. What its
-  /// threads allocate from the heap counts in `heap`.
-  virtual Expected<std::unique_ptr<Stream>> stream(Memory &arena,
-                                                   AllocationCounter &heap) = 0;
   /// Before any step: all that a launch needs is looked up and kept here, so
   /// that launch() does none of it. As long as the device lives, this can be
   /// launched on any of its streams, in each step again.
   virtual std::unique_ptr<const Launch> bind(Binding binding) = 0;
 
-  /// What it adds whose streams run behind the host (enqueued/Streams.h). Null
-  /// if whatever a stream is given is done when its call returns.
-  virtual enqueued::Streams *streams() { return nullptr; }
-  /// How the ranks of such devices meet, in a world. Collective, as the world's
-  /// calls. A PolledTransport; of devices with streams() a StreamTransport, or
-  /// null if all ranks are on this one.
-  virtual Expected<std::unique_ptr<Transport>> transport(World &world,
-                                                         uint32_t ranks) = 0;
   /// What it has counted, between sections; most count nothing.
-  virtual std::vector<NamedCount> counters() const = 0;
+  virtual std::vector<NamedCount> counters() const { return {}; }
+};
+
+/// Whatever a stream of it is given is done when the call returns.
+class PolledDevice : public Device {
+public:
+  /// For a rank with this arena, on the thread that will use it. What its
+  /// threads allocate from the heap counts in `heap`.
+  virtual Expected<std::unique_ptr<Stream>> stream(Memory &arena,
+                                                   AllocationCounter &heap) = 0;
+  /// How ranks on such devices meet, in a world. Collective, as the world's
+  /// calls.
+  virtual Expected<std::unique_ptr<PolledTransport>>
+  transport(World &world, uint32_t ranks) = 0;
 };
 
 } // namespace pprt
+#pragma GCC visibility pop
 
-#endif // PPRT_ENGINE_DEVICE_H
+#endif // PPRT_DEVICE_H

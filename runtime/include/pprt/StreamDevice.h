@@ -1,23 +1,23 @@
-//===- Streams.h - a device whose streams run behind the host ---*- C++ -*-===//
+//===- StreamDevice.h - a device whose streams run behind the host -*- C++ -*-//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What such a device adds to Device.h. Its streams return at once, and do in
-// order what each was given; between two streams there is no order but that of
-// events. What a stream does with memory of the host is done when an event has
-// come that was recorded after it.
+// What such a device adds to pprt/Device.h. Its streams return at once, and do
+// in order what each was given; between two streams there is no order but that
+// of events. What a stream does with memory of the host is done when an event
+// has come that was recorded after it.
 //
 // A stream may also be recorded: what it is given meanwhile, it and streams
 // that wait for its events, is not done but kept, and played later, as often as
 // wanted, by one call.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_ENGINE_ENQUEUED_STREAMS_H
-#define PPRT_ENGINE_ENQUEUED_STREAMS_H
+#ifndef PPRT_STREAMDEVICE_H
+#define PPRT_STREAMDEVICE_H
 
-#include "../Device.h"
-#include "pprt/CommOps.h"
+#include "pprt/Device.h"
 
+#pragma GCC visibility push(default)
 namespace pprt::enqueued {
 
 /// A place in a stream; the device's own.
@@ -54,10 +54,35 @@ struct BoundMove {
   std::vector<std::byte *> targets;
 };
 
-class Streams {
+/// How ranks on several such devices meet: each gives its part of a comm op to
+/// one of its streams, where it comes behind what the stream was given before.
+/// That all ranks give theirs in an order that ends is the executor's affair
+/// (pprt/IssueOrder.h).
+///
+/// The order of calls: limit(), prepare() for every member that this process
+/// has, connect(), then in each section begin() and enqueue(), of one rank from
+/// one thread; poll() and abort() from any. abort() ends no stream: leave()
+/// does.
+class StreamTransport : public Transport {
 public:
-  virtual ~Streams() = default;
+  /// How long the host may wait inside of enqueue() for members elsewhere, as
+  /// where these are found only then: `seconds`, 0 for ever; less if
+  /// `isInterrupted`, which may be empty.
+  virtual void limit(double seconds, std::function<bool()> isInterrupted) = 0;
+  /// What the rank enqueues from now on waits for nothing that it was given
+  /// before: all of that has ended, or its streams wait for it. So it is at the
+  /// begin of a section, of a graph, and behind one.
+  virtual void begin(uint32_t rank) = 0;
+  /// The rank's part of the comm op.
+  virtual Status enqueue(Ticket ticket, Stream &stream) = 0;
+  /// After abort(), of each rank once, from one thread each: ends what its
+  /// streams wait for. None of its graphs is there any more.
+  virtual void leave(uint32_t rank) = 0;
+};
 
+/// Its streams run behind the host.
+class StreamDevice : public Device {
+public:
   /// Before the first of the other calls on a thread, of streams too.
   virtual Status makeCurrent() = 0;
   /// `isUrgent`: where both could begin, what it was given goes before that of
@@ -78,14 +103,20 @@ public:
 
   /// Makes a launch of a move between parts that are all on this device.
   virtual Expected<std::unique_ptr<const Launch>>
-  bind(const BoundMove &move) = 0;
+  bindMove(const BoundMove &move) = 0;
   /// Whether a stream that is recorded takes launches of it.
   virtual bool isCapturable(const ppx::KernelT &kernel, bool isGated) const = 0;
   virtual Status beginCapture(Stream &stream) = 0;
   /// All that waited for the stream has been waited for by it again.
   virtual Expected<std::unique_ptr<const Graph>> endCapture(Stream &stream) = 0;
+
+  /// How ranks on such devices meet, in a world; null if all of them are on
+  /// this one. Collective, as the world's calls.
+  virtual Expected<std::unique_ptr<StreamTransport>>
+  transport(World &world, uint32_t ranks) = 0;
 };
 
 } // namespace pprt::enqueued
+#pragma GCC visibility pop
 
-#endif // PPRT_ENGINE_ENQUEUED_STREAMS_H
+#endif // PPRT_STREAMDEVICE_H

@@ -1,9 +1,12 @@
-//===- Target.cpp - what a compiler asks about processors -----------------===//
+//===- CpuTarget.cpp - what a compiler asks about processors --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a contraction. Out: whether the libraries at hand compute it, and what
+// they want for it (pprt/Target.h). A target for each level of the psABI.
+//
 //===----------------------------------------------------------------------===//
-#include "../Targets.h"
+#include "../Backends.h"
 #include "Contraction.h"
 #include "pprt/Processor.h"
 

@@ -21,19 +21,69 @@
 // test() that completes, whatever thread does it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_ENGINE_TRANSPORT_H
-#define PPRT_ENGINE_TRANSPORT_H
+#ifndef PPRT_TRANSPORT_H
+#define PPRT_TRANSPORT_H
 
-#include "Standstill.h"
-#include "Waker.h"
 #include "pprt/Status.h"
 #include "pprt/TransportModel.h"
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <vector>
 
+#pragma GCC visibility push(default)
 namespace pprt {
+
+/// Ends the sleep of a rank's thread: what a transport knows of the threads
+/// whose comm ops it carries out. Called from any thread, whether or not
+/// anybody sleeps.
+class Waker {
+public:
+  virtual ~Waker() = default;
+  virtual void wake() = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// Whether all processes have stopped
+//===----------------------------------------------------------------------===//
+
+// A process in which nothing happens may have to wait for another, for as long
+// as that computes. So a hang is found by all, and whether a user who wants the
+// end has to wait for anything: a transport whose ranks are in several
+// processes asks each of them whether nothing has happened in it for long. What
+// computes happens, however long it takes.
+
+/// What is asked.
+struct Suspicion {
+  ExitCode why = ExitCode::hang; ///< or interrupted: what it ends by
+  /// They count from 1, in all processes alike; 0: whichever is run.
+  uint64_t section = 0;
+  double seconds = 0;
+};
+
+/// What a process says of a section.
+struct Standstill {
+  /// For how long nothing has happened in it there. Negative: it is not there,
+  /// or something happens.
+  double seconds = -1;
+  std::vector<std::byte> ranks; ///< what they wait in, for the report
+};
+
+/// Who watches the ranks of a process. Called from any thread.
+class Watched {
+public:
+  virtual ~Watched() = default;
+  virtual Standstill standstill(uint64_t section) = 0;
+  /// In process 0: nothing has happened anywhere for so long. `all`: what each
+  /// process says of its ranks.
+  virtual void end(ExitCode why, double seconds,
+                   const std::vector<std::vector<std::byte>> &all) = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// Comm ops
+//===----------------------------------------------------------------------===//
 
 /// One member's part in a comm op.
 struct Participant {
@@ -65,8 +115,7 @@ enum class Progress {
   complete
 };
 
-/// What a session asks of any. Its executor knows which kind its device gives,
-/// and casts it back.
+/// What a session asks of any.
 class Transport {
 public:
   virtual ~Transport() = default;
@@ -118,5 +167,6 @@ public:
 };
 
 } // namespace pprt
+#pragma GCC visibility pop
 
-#endif // PPRT_ENGINE_TRANSPORT_H
+#endif // PPRT_TRANSPORT_H

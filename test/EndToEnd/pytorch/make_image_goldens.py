@@ -21,10 +21,9 @@ import images  # noqa: E402 (found through the line above)
 import make_goldens  # noqa: E402
 
 OPTIMIZER = dict(optimizer="momentum", lr=0.02, momentum=0.9)
-RESNET = dict(depth=18, image=32, classes=7, batch=4, width=4)
 CASES = {
-    "resnet-batch": ("resnet", dict(RESNET, norm="batch")),
-    "resnet-group": ("resnet", dict(RESNET, norm="group", groups=2)),
+    "resnet-batch": ("resnet", dict(depth=18, image=32, classes=7, batch=4,
+                                    width=4, norm="batch")),
     "unet": ("unet", dict(depth=2, image=12, channels=3, classes=3, batch=4,
                           width=4, groups=2)),
 }

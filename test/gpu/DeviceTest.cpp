@@ -1,5 +1,4 @@
-//===- DeviceTest.cpp - the GPU engine over emulated libraries
-//---------------------===//
+//===- DeviceTest.cpp - the GPU engine over emulated libraries ------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,5 +1,4 @@
-//===- ProductsTest.cpp - contractions of the GPU engine over emulated libraries
-//---===//
+//===- ProductsTest.cpp - contractions of the GPU engine ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,5 +1,4 @@
-//===- Edit.h - one change to a module ---------------------------*- C++
-//-*-===//
+//===- Edit.h - one change to a module --------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,5 +1,4 @@
-//===- Workers.h - trials that may crash -------------------------*- C++
-//-*-===//
+//===- Workers.h - trials that may crash ------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

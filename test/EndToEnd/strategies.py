@@ -102,14 +102,16 @@ def fits(strategy):
             ("--norm=batch" not in strategy.model or said["microbatches"] == 1))
 
 
-def draw_one(draw, name):
+def draw_one(draw, name, like=None):
+    """With the model, micro-batches and axes of `like`, if given."""
     while True:
         family = FAMILIES[name]
-        strategy = Strategy(name, draw.choice(family.variants), draw.choice(OPTIMIZERS), {})
+        model = like.model if like else draw.choice(family.variants)
+        strategy = Strategy(name, model, draw.choice(OPTIMIZERS), {})
         known, left = [key for key in KEYS if name in key.families.split()], DEVICES
         axes = [key for key in known if key.is_axis]
-        sizes = {}
-        for key in draw.sample(axes, len(axes)):  # none is always the last to find devices
+        sizes = {key.name: like.said[key.name] for key in axes + [KEYS[0]]} if like else {}
+        for key in draw.sample(axes, 0 if like else len(axes)):  # none is always the last
             sizes[key.name] = draw.choice([n for n in key.values if n <= left])
             left //= sizes[key.name]
         for key in known:
@@ -121,19 +123,26 @@ def draw_one(draw, name):
 
 
 def draw_all(count, families):
-    """`count` strategies that differ in more than optimizer and model."""
+    """`count` strategies that differ in more than optimizer and model. Where a family has enough,
+    every other one splits its model as the one before: they have most kernels in common, and
+    compiling these is most of what a strategy costs."""
     drawn, shares = [], sum(FAMILIES[name].share for name in families)
     for name in families:
         draw, known, met = random.Random(name), set(), collections.Counter()
         wanted = count * FAMILIES[name].share // shares
+        like, many = None, 60 if FAMILIES[name].share > 1 else 30
         while len(known) < wanted:
-            candidates = [draw_one(draw, name) for _ in range(30)]
+            candidates = [draw_one(draw, name, like) for _ in range(many)]
             new = [c for c in candidates if str(c.said) not in known]
-            if not new:
+            if not new and not like:
                 raise ValueError(f"expects fewer strategies of {name} than {wanted}")
+            if not new:
+                like = None
+                continue
             best = max(new, key=lambda c: sum((1 + met[p])**-2 for p in c.pairs()) / len(c.pairs()))
             known.add(str(best.said))
             met.update(best.pairs())
+            like = best if like is None and FAMILIES[name].share > 1 else None
             drawn.append(best)
     return drawn
 
@@ -145,10 +154,15 @@ def describe(drawn):
         return f"{len(chosen)}: " + ", ".join(f"{name} {n}" for name, n in of.items() if n)
 
     yield "strategies, distinct: " + count(drawn)
+    yield f"pairs of choices that they meet: {count_pairs(drawn)}"
     for key in KEYS:
         for value in key.values[1:]:
             yield f"  {key.name}={value} in " + count(
                 [s for s in drawn if s.said.get(key.name) == value])
+
+
+def count_pairs(drawn):
+    return len({(s.family, str(pair)) for s in drawn for pair in s.pairs()})
 
 
 def find_missing(drawn):

@@ -28,6 +28,7 @@ import strategies
 
 STEPS = 2
 COUNT, COUNT_IN_F32, COUNT_OF_ALL = 96, 36, 420
+LEAST_PAIRS = 2600  # of all families, met by COUNT
 MARGIN = 1e-4
 
 
@@ -105,6 +106,9 @@ def main():
         is_right = "resnet" not in args.families or is_refused(judge)
     print("\n".join(strategies.describe(drawn)))
     missing = list(strategies.find_missing(drawn)) if count >= COUNT else []
+    if count >= COUNT and len({s.family for s in drawn}) == len(strategies.FAMILIES) and \
+            strategies.count_pairs(drawn) < LEAST_PAIRS:
+        missing.append(f"{LEAST_PAIRS} pairs of choices")
     print("".join(f"FAILED: never drawn: {word}\n" for word in missing), end="")
     print("worst errors: " + ", ".join(f"{kind} {error:.1e}" for kind, error in worst.items()))
     print(f"{len(drawn) - failed} of {len(drawn)} strategies agree with the unpartitioned "

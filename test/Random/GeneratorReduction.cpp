@@ -1,5 +1,4 @@
-//===- GeneratorReduction.cpp - sums and products of random programs
-//-------===//
+//===- GeneratorReduction.cpp - sums and products of random programs ------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,5 +1,4 @@
-//===- DeviceTest.cpp - the GPU engine over emulated libraries
-//---------------------===//
+//===- DeviceTest.cpp - the GPU engine over emulated libraries ------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -12,9 +11,6 @@
 #include "Emulated.h"
 #include "backends/cuda/Plugin.h"
 #include "pprt/World.h"
-
-#include <dlfcn.h>
-#include <limits>
 
 using namespace pprt;
 
@@ -57,20 +53,10 @@ $END:
 }
 )";
 
-class GpuDevice : public testing::Test {
+class GpuDevice : public emulated::Emulated {
 protected:
   void SetUp() override {
-    auto opened = cuda::openDriver();
-    ASSERT_TRUE(opened.ok()) << opened.status().message();
-    ASSERT_TRUE(opened->isEmulated) << opened->file;
-    Dl_info found;
-    ASSERT_TRUE(
-        dladdr(reinterpret_cast<void *>(opened->cuMemAlloc_v2), &found));
-    ASSERT_EQ(std::string(found.dli_fname).find("/usr/local/cuda"),
-              std::string::npos);
-    driver = *opened;
-    handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    control = emulated::findControl();
+    Emulated::SetUp();
     control->reset("");
   }
   void TearDown() override {
@@ -78,7 +64,7 @@ protected:
     memory.reset();
     device.reset();
     EXPECT_STREQ(control->leaks(), "");
-    control->reset("");
+    Emulated::TearDown();
   }
 
   void start() {
@@ -104,11 +90,6 @@ protected:
     driver.cuStreamDestroy(own);
     return result;
   }
-  Status failure(const char *settings) {
-    control->reset(settings);
-    return cuda::openDevices(*thisProcess(), 1).status();
-  }
-
   static ppx::ArtifactT artifact(const std::string &target) {
     ppx::ArtifactT result;
     result.processor = target;
@@ -127,9 +108,6 @@ protected:
     return result;
   }
 
-  cuda::Driver driver;
-  void *handle = nullptr;
-  const emulated::Control *control = nullptr;
   std::unique_ptr<enqueued::StreamDevice> device;
   std::unique_ptr<Memory> memory;
   AllocationCounter heap;
@@ -163,33 +141,6 @@ TEST_F(GpuDevice, CopiesAndLaunchesWithScalarsAndGate) {
   ASSERT_TRUE(stream->write(at(136), &gate, 4).ok());
   ASSERT_TRUE(stream->launch(*shut).ok());
   EXPECT_EQ(word(at(64)), 101);
-}
-
-TEST_F(GpuDevice, FlagsWhatIsNoNumber) {
-  ASSERT_NO_FATAL_FAILURE(start());
-  std::vector<float> x = {1, 2};
-  ASSERT_TRUE(stream->write(at(0), x.data(), 8).ok());
-  ASSERT_TRUE(stream->flag({{at(0), 8, ppx::ElementType_f32}}, at(64)).ok());
-  EXPECT_EQ(word(at(64)), 0);
-  x[1] = std::numeric_limits<float>::infinity();
-  ASSERT_TRUE(stream->write(at(0), x.data(), 8).ok());
-  ASSERT_TRUE(stream->flag({{at(0), 8, ppx::ElementType_f32}}, at(64)).ok());
-  EXPECT_EQ(word(at(64)), 1);
-}
-
-TEST_F(GpuDevice, SaysWhatIsMissing) {
-  EXPECT_NE(failure("devices 0").message().find("sees no NVIDIA GPU"),
-            std::string::npos);
-  EXPECT_EQ(failure("devices 0").code(), ExitCode::device);
-  const Status old = failure("version 11080");
-  EXPECT_EQ(old.code(), ExitCode::device);
-  EXPECT_NE(old.message().find("12.0 or newer, got 11.8"), std::string::npos)
-      << old.message();
-  const Status broken = failure("fail cuDevicePrimaryCtxRetain 1 999");
-  EXPECT_EQ(broken.code(), ExitCode::device);
-  EXPECT_NE(broken.message().find("cuDevicePrimaryCtxRetain: CUDA_ERROR"),
-            std::string::npos)
-      << broken.message();
 }
 
 // A GPU may be one process's alone, and not of the one that asks.

@@ -1,5 +1,4 @@
-//===- EmulatedProcess.cpp - ranks on played GPUs, with comm ops
-//------------===//
+//===- EmulatedProcess.cpp - ranks on played GPUs, with comm ops ----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

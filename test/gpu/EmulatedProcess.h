@@ -1,5 +1,4 @@
-//===- EmulatedProcess.h - ranks on played GPUs, with comm ops ----*- C++
-//-*-===//
+//===- EmulatedProcess.h - ranks on played GPUs, with comm ops --*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

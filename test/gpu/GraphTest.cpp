@@ -1,5 +1,4 @@
-//===- GraphTest.cpp - which steps are recorded
-//------------------------===//
+//===- GraphTest.cpp - which steps are recorded ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -42,16 +42,6 @@ static void expectFailure(const Expected<Table> &table,
       << table.status().message();
 }
 
-TEST(Library, NamesTheOneThatIsMissing) {
-  expectFailure(openDriver({"libppmissing.so.1"}),
-                "expects NVIDIA's driver for CUDA 12.0 or newer, got none: "
-                "libppmissing.so.1: cannot open shared object file");
-  expectFailure(openBlas(13000, {"libppmissing.so.13", "libppmissing.so.12"}),
-                "libppmissing.so.13: cannot open shared object file: No such "
-                "file or directory; libppmissing.so.12");
-  expectFailure(openNccl(13000, {"libppmissing.so.2"}), "install NCCL");
-}
-
 // What is of a later CUDA than the driver does not work.
 TEST(Library, FitsTheDriver) {
   using Files = std::vector<std::string>;

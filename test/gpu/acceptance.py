@@ -32,7 +32,7 @@ MOST_BYTES, MOST_SECONDS = 60 << 20, 300
 # What every Linux has, beside what the file has itself.
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1",
           "ld-linux-x86-64.so.2", "libmpi.so.40"}
-PARTS = ["training", "speed", "launches", "matrix", "deep", "nccl", "several", "contracts"]
+PARTS = ["training", "speed", "launches", "matrix", "deep", "nccl", "several", "device"]
 # In worker.py: one program hangs, the next one ends the process.
 WORKER = b"""    if job["program"].endswith("000"):
         time.sleep(600)

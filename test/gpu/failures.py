@@ -9,12 +9,11 @@ ends the process of whoever frees too early, or leaves a capture open.
 
   failures.py --bin=build/bin --emulators=build/test/gpu/lib --calls=runtime/backends/cuda
 """
-import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+import commands
 
 MODEL = "mlp --layers=2 --hidden=8 --input=4 --batch=4 --dtype=f64".split()
 # Ranks that meet, values that are looked at, and a gate.
@@ -47,24 +46,14 @@ def calls(folder, gpus):
                 yield call, code
 
 
-class Runs:
-    def __init__(self, folder, tools, emulators):
-        self.folder, self.tools = folder, tools
-        self.environment = {**os.environ, "PP_EMULATED": str(folder / "emulated"),
-                            "LD_LIBRARY_PATH": str(emulators)}
-
-    def call(self, tool, *arguments, emulated=""):
-        (self.folder / "emulated").write_text("seed 1\n" + emulated)
-        return subprocess.run([self.tools / tool, *arguments], cwd=self.folder, timeout=60,
-                              capture_output=True, text=True, env=self.environment)
-
+class Failures(commands.Runs):
     def train(self, gpus, graph, emulated=""):
         """The code, what was said, and the bytes of what was saved, if anything."""
         saved = self.folder / "saved.st"
         saved.unlink(missing_ok=True)
         done = self.call("pp-run", "model.ppx", "--device=cuda", f"--graph={graph}", "--steps=2",
                          "--data=random", "--quiet", f"--save={saved}",
-                         emulated=f"devices {gpus}\n{emulated}")
+                         emulated=f"seed 1\ndevices {gpus}\n{emulated}")
         return done.returncode, done.stderr, saved.read_bytes() if saved.exists() else None
 
 
@@ -89,57 +78,48 @@ def judge(call, number, unused, outcome, right, teller):
     return None
 
 
-def main():
-    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
-    errors, failed = [], 0
-    with tempfile.TemporaryDirectory() as folder:
-        runs = Runs(pathlib.Path(folder), pathlib.Path(arguments["bin"]).resolve(),
-                    pathlib.Path(arguments["emulators"]).resolve())
-        for made in (runs.call("pp-model", *MODEL, "-o", "model.mlir"),
-                     runs.call("pp-opt", "model.mlir", f"--pp-parallelize={PLAN}", "--emit=ppx",
-                               "--targets=sm_90", "-o", "model.ppx")):
-            if made.returncode:
-                sys.exit(made.stderr)
-        for gpus in GPUS:
-            _, text, right = runs.train(gpus, "on")
-            if right is None:
-                sys.exit(text)
-            for call, code in calls(pathlib.Path(arguments["calls"]), gpus):
-                for number in NUMBERS[gpus]:
-                    graph = "off" if number == 2 else "on"
-                    outcome = runs.train(gpus, graph, f"fail {call} {number} {code}\n")
-                    failed += outcome[0] != 0
-                    base = re.sub(r"_v\d+$", "", call)
-                    teller = f"{base}|{CALLER.get(base, {}).get(gpus, base)}"
-                    wrong = judge(call, number, UNUSED | UNUSED_BY[gpus], outcome, right, teller)
-                    if wrong:
-                        errors.append(f"{call}, call {number}, {gpus} GPUs, --graph={graph}: "
-                                      f"{wrong}")
-            for call, (code, callers) in LATE.items():
-                for graph in ("on", "off") if gpus in callers else ():
-                    if (call, graph) == ("cuGraphLaunch", "off"):
-                        continue
-                    outcome = runs.train(gpus, graph, f"fault {call} 2 {code}\n")
-                    failed += outcome[0] != 0
-                    # Whichever comes next tells of it.
-                    wrong = judge(call, 1, set(), outcome, right, r"(?:cu|cublas|nccl)[A-Z]\w+")
-                    if wrong:
-                        errors.append(f"{call} in its stream, {gpus} GPUs, --graph={graph}: "
-                                      f"{wrong}")
-        # Two sessions on the same GPUs, of which either may fail while the other has steps there.
-        for number in (20, 40, 60, 80, 100, 120):
-            done = runs.call("pp-run", "model.mlir", f"--parallelize={PLAN}", "--device=cuda",
-                             "--data=random", "--verify", "--steps=1",
-                             emulated=f"devices 4\nfail cuLaunchKernel {number} 700\n")
-            wrong = judge("cuLaunchKernel", number, set(), (done.returncode, done.stderr, None),
-                          None, "cuLaunchKernel")
-            if wrong:
-                errors.append(f"cuLaunchKernel, call {number}, of two sessions: {wrong}")
-    for error in errors:
-        print(error)
-    print(f"{failed} failures ended a run")
-    return 1 if errors or failed < 80 else 0
+def check(runs):
+    runs.make("pp-model", *MODEL, "-o", "model.mlir")
+    runs.make("pp-opt", "model.mlir", f"--pp-parallelize={PLAN}", "--emit=ppx", "--targets=sm_90",
+              "-o", "model.ppx")
+    failed = 0
+    for gpus in GPUS:
+        _, text, right = runs.train(gpus, "on")
+        if right is None:
+            sys.exit(text)
+        for call, code in calls(pathlib.Path(runs.arguments["calls"]), gpus):
+            for number in NUMBERS[gpus]:
+                graph = "off" if number == 2 else "on"
+                outcome = runs.train(gpus, graph, f"fail {call} {number} {code}\n")
+                failed += outcome[0] != 0
+                base = re.sub(r"_v\d+$", "", call)
+                teller = f"{base}|{CALLER.get(base, {}).get(gpus, base)}"
+                wrong = judge(call, number, UNUSED | UNUSED_BY[gpus], outcome, right, teller)
+                if wrong:
+                    runs.errors.append(f"{call}, call {number}, {gpus} GPUs, --graph={graph}: "
+                                  f"{wrong}")
+        for call, (code, callers) in LATE.items():
+            for graph in ("on", "off") if gpus in callers else ():
+                if (call, graph) == ("cuGraphLaunch", "off"):
+                    continue
+                outcome = runs.train(gpus, graph, f"fault {call} 2 {code}\n")
+                failed += outcome[0] != 0
+                # Whichever comes next tells of it.
+                wrong = judge(call, 1, set(), outcome, right, r"(?:cu|cublas|nccl)[A-Z]\w+")
+                if wrong:
+                    runs.errors.append(f"{call} in its stream, {gpus} GPUs, --graph={graph}: "
+                                  f"{wrong}")
+    # Two sessions on the same GPUs, of which either may fail while the other has steps there.
+    for number in (20, 40, 60, 80, 100, 120):
+        done = runs.call("pp-run", "model.mlir", f"--parallelize={PLAN}", "--device=cuda",
+                         "--data=random", "--verify", "--steps=1",
+                         emulated=f"seed 1\ndevices 4\nfail cuLaunchKernel {number} 700\n")
+        wrong = judge("cuLaunchKernel", number, set(), (done.returncode, done.stderr, None),
+                      None, "cuLaunchKernel")
+        if wrong:
+            runs.errors.append(f"cuLaunchKernel, call {number}, of two sessions: {wrong}")
+    runs.expect("failures that end a run", failed >= 80, True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.main(Failures, check))

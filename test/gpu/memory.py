@@ -9,14 +9,11 @@ and graphs, takes nothing there.
 
   memory.py --bin=build/bin --emulators=build/test/gpu/lib
 """
-import json
 import math
-import os
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+import commands
 
 MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=33".split()
 PLANS = ["optimizer=adamw", "dp=2 zero=3 clip=1.0", "tp=2 pp=2 sequence=true microbatches=2"]
@@ -26,31 +23,19 @@ ENGINE = ("arenas", "rows of scalars", "tables of comm ops", "tables of products
 UNKNOWN = {"modules", "context", "graphs"}
 
 
-class Runs:
-    def __init__(self, folder, tools, emulators):
-        self.folder, self.tools, self.emulators = folder, tools, emulators
-        self.errors = []
-
-    def call(self, *arguments, emulated=""):
-        settings = self.folder / "emulated"
-        settings.write_text(f"seed 1\n{emulated}\n")
-        return subprocess.run([self.tools / "pp-run", "gpt.mlir", "--device=cuda", *arguments],
-                              cwd=self.folder, timeout=120, capture_output=True, text=True,
-                              env={**os.environ, "PP_EMULATED": str(settings),
-                                   "LD_LIBRARY_PATH": str(self.emulators)})
+class Memory(commands.Runs):
+    def train(self, *arguments, emulated=""):
+        return self.call("pp-run", "gpt.mlir", "--device=cuda", *arguments,
+                         emulated=f"seed 1\n{emulated}\n")
 
     def report(self, *arguments, emulated=""):
         """By name, the lines of each device."""
-        done = self.call("--report=report.json", *arguments, emulated=emulated)
+        done = self.train("--report=report.json", *arguments, emulated=emulated)
         if done.returncode:
             sys.exit(f"{arguments}: {done.stdout}{done.stderr}")
-        report = json.loads((self.folder / "report.json").read_text())
+        report = self.load("report.json")
         return done.stdout, [{line["name"]: line for line in device["lines"]}
                              for device in report["device_memory"]]
-
-    def expect(self, what, got, wanted):
-        if got != wanted:
-            self.errors.append(f"{what}: expects {wanted}, got {got}")
 
     def check(self, plan):
         run = [f"--parallelize={plan}", "--steps=3", "--data=random", "--quiet", "--graph=on"]
@@ -78,15 +63,15 @@ class Runs:
         self.check_dry_run(plan, run)
 
         # Of the pinned memory each of two steps under way has half.
-        done = self.call(*run, emulated="fail cuMemHostAlloc 1 2")
+        done = self.train(*run, emulated="fail cuMemHostAlloc 1 2")
         half = re.search(r"expects (\d+) bytes of the host's memory", done.stderr)
         self.expect(f"{plan}: pinned", (done.returncode, half and 2 * int(half[1])),
                     (4, predicted["pinned memory of the host"]))
 
         # It fits exactly, and not into a byte less.
-        done = self.call(*run, emulated=f"memory {CONTEXT + total}")
+        done = self.train(*run, emulated=f"memory {CONTEXT + total}")
         self.expect(f"{plan}: memory of what is predicted", done.returncode, 0)
-        done = self.call(*run, emulated=f"memory {CONTEXT + total - 1}")
+        done = self.train(*run, emulated=f"memory {CONTEXT + total - 1}")
         self.expect(f"{plan}: a byte less", (done.returncode, *re.findall(
             r"\((\d+) bytes\)", done.stderr)), (4, str(total), str(total - 1)))
 
@@ -126,7 +111,7 @@ class Runs:
         for devices, command in (1, run), (2, run), (2, [plan, "--dry-run", "--target=sm_80"]):
             for less, code in (0, 0), (1, 4):
                 limit = allocated[devices] - less
-                done = self.call(*command, f"--memory-limit={limit}",
+                done = self.train(*command, f"--memory-limit={limit}",
                                  emulated=f"devices {devices}")
                 self.expect(f"{devices} GPUs within {limit} bytes", done.returncode, code)
                 if code:
@@ -151,21 +136,14 @@ class Runs:
         self.expect("graphs of what is not recorded", lines["graphs"]["predicted_bytes"], 0)
 
 
-def main():
-    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
-    tools = pathlib.Path(arguments["bin"]).resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([tools / "pp-model", *MODEL, "-o", f"{folder}/gpt.mlir"], check=True)
-        runs = Runs(pathlib.Path(folder), tools, pathlib.Path(arguments["emulators"]).resolve())
-        for plan in PLANS:
-            runs.check(plan)
-        runs.check_several()
-        runs.check_limit()
-        runs.check_unrecorded()
-    for error in runs.errors:
-        print(error)
-    return 1 if runs.errors else 0
+def check(runs):
+    runs.make("pp-model", *MODEL, "-o", "gpt.mlir")
+    for plan in PLANS:
+        runs.check(plan)
+    runs.check_several()
+    runs.check_limit()
+    runs.check_unrecorded()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.main(Memory, check))

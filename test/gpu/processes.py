@@ -10,14 +10,11 @@ for one cause.
 
   processes.py --bin=build/bin --emulators=build/test/gpu/lib
 """
-import json
-import os
-import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
+
+import commands
 
 MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32 --dtype=f64"
 STRATEGIES = ["dp=2", "tp=2 sequence=true", "pp=2 microbatches=2", "dp=2 zero=3 clip=1.0"]
@@ -35,52 +32,37 @@ FAILURES = [("fail cuGraphLaunch 2 719", 15, "cuGraphLaunch: CUDA_ERROR_LAUNCH_F
 LIMIT_S = 60
 
 
-class Runs:
-    def __init__(self, folder, tools, emulators):
-        self.folder, self.tools, self.emulators = folder, tools, emulators
-        self.errors = []
-
+class Processes(commands.Runs):
     def settings(self, name, *lines):
         path = self.folder / name
         path.write_text("".join(f"{line}\n" for line in lines))
         return path
 
-    def call(self, *words, emulated=None):
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(self.emulators)}
-        if emulated:
-            environment["PP_EMULATED"] = str(emulated)
-        return subprocess.run(words, cwd=self.folder, timeout=LIMIT_S, capture_output=True,
-                              text=True, env=environment)
-
     def train(self, *arguments):
-        return [str(self.tools / "pp-run"), "gpt.mlir", "--device=cuda", "--data=random",
-                "--steps=3", *arguments]
+        return [self.tools / "pp-run", "gpt.mlir", "--device=cuda", "--data=random", "--steps=3",
+                *arguments]
 
     def processes(self, commands, own=()):
         """One for each command, on a GPU each; `own` are lines of settings, by process."""
         box = self.folder / "box"
         shutil.rmtree(box, ignore_errors=True)
         box.mkdir()
-        words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+        words = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
         for index, command in enumerate(commands):
             lines = own[index] if own else []
             path = self.settings(f"settings{index}", f"devices {len(commands)}",
                                  f"processes {box}", *lines)
             words += [":"] * bool(index) + ["-n", "1", "-x", f"PP_EMULATED={path}", *command]
-        return self.call(*words)
-
-    def expect(self, what, is_right, done):
-        if not is_right:
-            self.errors.append(f"{what}: code {done.returncode}\n{done.stdout}{done.stderr}")
+        return self.call(shutil.which("mpirun"), *words, timeout=LIMIT_S)
 
     def check_strategy(self, number, strategy):
         options = [f"--parallelize={strategy}", "--graph=" + ("off" if number % 2 else "on")]
         done = self.call(*self.train(*options, "--save=one.st"),
-                         emulated=self.settings("one", "devices 2", f"seed {number + 1}"))
-        self.expect(f"{strategy}, one process", done.returncode == 0, done)
+                         emulated=f"devices 2\nseed {number + 1}\n")
+        self.expect_end(f"{strategy}, one process", done.returncode == 0, done)
         done = self.processes([self.train(*options, "--save=several.st")] * 2,
                               own=[[f"seed {number + 2}"], [f"seed {number + 3}"]])
-        self.expect(f"{strategy}, two processes", done.returncode == 0, done)
+        self.expect_end(f"{strategy}, two processes", done.returncode == 0, done)
         if not self.errors and ((self.folder / "one.st").read_bytes() !=
                                 (self.folder / "several.st").read_bytes()):
             self.errors.append(f"{strategy}: expects the parameters of one process")
@@ -88,11 +70,10 @@ class Runs:
     def check_report(self):
         options = ["--parallelize=dp=2 zero=3", "--report=r.json", "--trace=t.json", "--verify"]
         done = self.processes([self.train(*options)] * 2)
-        self.expect("report and trace", done.returncode == 0, done)
+        self.expect_end("report and trace", done.returncode == 0, done)
         if done.returncode == 0:
-            report = json.loads((self.folder / "r.json").read_text())
-            tracks = {event["pid"] for event in
-                      json.loads((self.folder / "t.json").read_text())["traceEvents"]}
+            report = self.load("r.json")
+            tracks = {event["pid"] for event in self.load("t.json")["traceEvents"]}
             gpus = {tuple(gpu["ranks"]): {line["name"]: line["measured_bytes"]
                                           for line in gpu["lines"]}
                     for gpu in report["device_memory"]}
@@ -106,15 +87,14 @@ class Runs:
     def check_memory(self):
         """A dry run knows what a process's GPU is for."""
         plan = "--parallelize=dp=2 zero=3"
-        dry = self.call(str(self.tools / "pp-run"), "gpt.mlir", "--device=cuda", "--dry-run",
-                        "--launcher=mpi", "--target=sm_90", plan, "--report=dry.json")
+        dry = self.call("pp-run", "gpt.mlir", "--device=cuda", "--dry-run", "--launcher=mpi", "--target=sm_90", plan, "--report=dry.json")
         run = self.processes([self.train(plan, "--graph=on", "--report=run.json")] * 2)
         predicted = {}
         for name, done in (("dry", dry), ("run", run)):
-            self.expect(f"memory, {name}", done.returncode == 0, done)
+            self.expect_end(f"memory, {name}", done.returncode == 0, done)
             if done.returncode:
                 return
-            report = json.loads((self.folder / f"{name}.json").read_text())
+            report = self.load(f"{name}.json")
             predicted[name] = {line["name"]: line["predicted_bytes"]
                                for line in report["device_memory"][0]["lines"]
                                if line["name"] != "in use"}
@@ -128,7 +108,7 @@ class Runs:
             done = self.processes(
                 [self.train("--parallelize=dp=2", f"--save={saved}")] * 2, own=[[], [setting]])
             lines = [line for line in done.stderr.splitlines() if line.startswith("pp-run:")]
-            self.expect(f"{setting} in process 1, after {time.monotonic() - begun:.1f} s",
+            self.expect_end(f"{setting} in process 1, after {time.monotonic() - begun:.1f} s",
                         done.returncode == code and len(lines) == 1 and cause in lines[0] and
                         not saved.exists(), done)
 
@@ -142,36 +122,29 @@ class Runs:
                                               f"--metrics={losses}")] * 2,
                                   own=[[f"fail {call} 719"], []])
             count = len(losses.read_text().splitlines())
-            self.expect(f"the third step, --graph={graph}, fails after {told} losses, got {count}",
+            self.expect_end(f"the third step, --graph={graph}, fails after {told} losses, got {count}",
                         done.returncode == 15 and count == told, done)
 
     def check_too_few(self):
         done = self.processes([self.train("--parallelize=dp=2")] * 2,
                               own=[["devices 1"], ["devices 1"]])
-        self.expect("one GPU for two processes", done.returncode == 15 and done.stderr.count(
+        self.expect_end("one GPU for two processes", done.returncode == 15 and done.stderr.count(
             "process 1 expects 1 GPU, one for each of its ranks, got 0 GPUs") == 1, done)
 
 
-def main():
-    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
-    if not shutil.which("mpirun"):
-        print("skipped: no mpirun")
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        runs = Runs(pathlib.Path(folder), pathlib.Path(arguments["bin"]).resolve(),
-                    pathlib.Path(arguments["emulators"]).resolve())
-        runs.call(str(runs.tools / "pp-model"), *MODEL.split(), "-o", "gpt.mlir")
-        for number, strategy in enumerate(STRATEGIES):
-            runs.check_strategy(number, strategy)
-        runs.check_report()
-        runs.check_memory()
-        runs.check_failures()
-        runs.check_ahead()
-        runs.check_too_few()
-        for error in runs.errors:
-            print(error)
-        return 1 if runs.errors else 0
+def check(runs):
+    runs.make("pp-model", *MODEL.split(), "-o", "gpt.mlir")
+    for number, strategy in enumerate(STRATEGIES):
+        runs.check_strategy(number, strategy)
+    runs.check_report()
+    runs.check_memory()
+    runs.check_failures()
+    runs.check_ahead()
+    runs.check_too_few()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if not shutil.which("mpirun"):
+        print("skipped: no mpirun")
+        sys.exit()
+    sys.exit(commands.main(Processes, check))

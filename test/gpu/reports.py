@@ -8,48 +8,29 @@ nobody measured is null.
 
   reports.py --bin=build/bin --emulators=build/test/gpu/lib
 """
-import json
 import os
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+import commands
 
 MODEL = "gpt --layers=2 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32"
 PIPELINE = "--parallelize=dp=2 pp=2 microbatches=2"
 
 
-class Runs:
-    def __init__(self, folder, tools, emulators):
-        self.folder, self.tools, self.emulators = folder, tools, emulators
-        self.errors = []
-
-    def call(self, *words, emulated="seed 1", cores=1):
+class Reports(commands.Runs):
+    def train_on(self, cores, *words, emulated):
         few = sorted(os.sched_getaffinity(0))[:cores]
-        settings = self.folder / "emulated"
-        settings.write_text(f"{emulated}\n")
-        return subprocess.run(list(map(str, words)), cwd=self.folder, timeout=120,
-                              capture_output=True, text=True,
-                              preexec_fn=lambda: os.sched_setaffinity(0, few),
-                              env={**os.environ, "PP_EMULATED": str(settings),
-                                   "LD_LIBRARY_PATH": str(self.emulators)})
+        return self.call("pp-run", *words, emulated=f"{emulated}\n",
+                         preexec_fn=lambda: os.sched_setaffinity(0, few))
 
     def train(self, *options, emulated="seed 1", file="gpt.mlir", cores=1):
         """What was told, and the report."""
-        done = self.call(self.tools / "pp-run", file, "--device=cuda", "--data=random",
-                         "--steps=2", "--report=report.json", *options, emulated=emulated,
-                         cores=cores)
+        done = self.train_on(cores, file, "--device=cuda", "--data=random", "--steps=2",
+                             "--report=report.json", *options, emulated=emulated)
         if done.returncode:
             sys.exit(f"{options}: code {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout + done.stderr, self.load("report.json")
-
-    def load(self, name):
-        return json.loads((self.folder / name).read_text())
-
-    def expect(self, what, got, wanted):
-        if got != wanted:
-            self.errors.append(f"{what}: expects {wanted}, got {got}")
 
     def check_times(self, devices):
         """Bubble and communication of events; of what is played from a recording none."""
@@ -69,7 +50,6 @@ class Runs:
                     (report["bubble"]["measured"], report["communication_ms"]["measured"]),
                     (None, None))
 
-
     def check_clocks(self):
         """No arrow leads backwards by more than the clocks' error: of one GPU there is none."""
         for devices in 1, 4:
@@ -88,7 +68,7 @@ class Runs:
 
     def check_metrics(self):
         """A step that is under way when metrics cannot be written any more says it no second time."""
-        done = self.call(self.tools / "pp-run", "gpt.mlir", "--device=cuda", "--data=random",
+        done = self.call("pp-run", "gpt.mlir", "--device=cuda", "--data=random",
                          "--steps=5", "--quiet", "--metrics=/dev/full")
         self.expect("a disk that is full", (done.returncode, done.stderr.count("/dev/full")),
                     (14, 1))
@@ -110,7 +90,7 @@ class Runs:
         told, _ = self.train("--quiet")
         self.expect("a quiet run", told, "")
         for target, place in ("sm_90", "rank 0 on cuda"), ("cpu", "rank 0"):
-            self.call(self.tools / "pp-run", "gpt.mlir", f"--target={target}", "--dry-run",
+            self.call("pp-run", "gpt.mlir", f"--target={target}", "--dry-run",
                       "--trace=trace.json")
             names = [event["args"]["name"] for event in self.load("trace.json")["traceEvents"]
                      if event["name"] == "process_name"]
@@ -118,20 +98,19 @@ class Runs:
 
     def check_cores(self):
         """Of an artifact nobody is told to give it more threads."""
-        self.call(self.tools / "pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx",
+        self.call("pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx",
                   "--targets=sm_80", "-o", "gpt.ppx")
         told, _ = self.train(file="gpt.ppx", cores=2)
         self.expect("an artifact", re.findall("cores|threads", told), [])
 
-
     def check_dry_runs(self):
         """A dry run is for what its program is for, whatever is here."""
         for target in "sm_80", "cpu":
-            self.call(self.tools / "pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx",
+            self.call("pp-opt", "gpt.mlir", "--pp-parallelize=", "--emit=ppx",
                       f"--targets={target}", "-o", f"{target}.ppx")
         for command, device in (("gpt.mlir --target=sm_90", "cuda"), ("gpt.mlir", "cpu"),
                                 ("sm_80.ppx", "cuda"), ("cpu.ppx", "cpu")):
-            done = self.call(self.tools / "pp-run", *command.split(), "--dry-run",
+            done = self.call("pp-run", *command.split(), "--dry-run",
                              "--report=dry.json")
             self.expect(f"{command} --dry-run", done.returncode, 0)
             report = self.load("dry.json")
@@ -152,28 +131,21 @@ class Runs:
                  "is for processors; leave it out for GPUs"),
                 ("sm_80.ppx --device=cpu", 15, "or give --device=cuda"),
                 ("cpu.ppx --device=cuda", 15, "or give --device=cpu")):
-            done = self.call(self.tools / "pp-run", *command.split(), "--dry-run")
+            done = self.call("pp-run", *command.split(), "--dry-run")
             self.expect(f"{command} --dry-run", (done.returncode, words in done.stderr),
                         (code, True))
 
 
-def main():
-    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
-    tools = pathlib.Path(arguments["bin"]).resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        runs = Runs(pathlib.Path(folder), tools, pathlib.Path(arguments["emulators"]).resolve())
-        runs.call(tools / "pp-model", *MODEL.split(), "-o", "gpt.mlir")
-        for devices in 1, 4:
-            runs.check_times(devices)
-        runs.check_clocks()
-        runs.check_metrics()
-        runs.check_names()
-        runs.check_cores()
-        runs.check_dry_runs()
-    for error in runs.errors:
-        print(error)
-    return 1 if runs.errors else 0
+def check(runs):
+    runs.make("pp-model", *MODEL.split(), "-o", "gpt.mlir")
+    for devices in 1, 4:
+        runs.check_times(devices)
+    runs.check_clocks()
+    runs.check_metrics()
+    runs.check_names()
+    runs.check_cores()
+    runs.check_dry_runs()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.main(Reports, check))

@@ -50,8 +50,7 @@ MODELS = {
     "moe": ("moe --experts=4 --moe-every=1 " + SIZES + "96", TRAIN),
     # A fault of depth shows at any width.
     "deep-12": ("gpt --layers=12 " + NARROW, "tp=2 dp=2 microbatches=2 optimizer=adamw clip=1"),
-    "deep-24": ("gpt --layers=24 " + NARROW, "tp=2 sequence=true optimizer=adamw clip=1"),
-    "deep-48": ("gpt --layers=48 " + NARROW, "tp=2 optimizer=adamw clip=1"),
+    "deep-48": ("gpt --layers=48 " + NARROW, "tp=2 sequence=true optimizer=adamw clip=1"),
     "readme": ("gpt --layers=4 --hidden=64 --heads=4 --seq=32 --batch=8 --vocab=96",
                "dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b optimizer=adamw"),
     "resnet-64": ("resnet --image=64 --batch=32", "optimizer=momentum"),

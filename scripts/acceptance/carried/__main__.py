@@ -32,7 +32,7 @@ PARTS = {"training": (parts.training, 2, parts.tell_training),
          "deep": (parts.deep, 4, parts.tell_steps),
          "nccl": (matrix.nccl, 3, matrix.tell),
          "several": (parts.several, 4, parts.tell_steps),
-         "contracts": (parts.contracts, 1, lambda figures: [])}
+         "device": (parts.device, 1, lambda figures: [])}
 EPILOG = """
 Needs NVIDIA's driver and, in the folders of a PyTorch that pip has brought or where
 the system looks, cublasLt and (for several GPUs) NCCL. PyTorch is compared with

@@ -101,8 +101,8 @@ def on_several(work, entry, way, train):
         compare(work, entry, losses, key)
 
 
-def contracts(work):
-    """What the emulated libraries claim of NVIDIA's libraries, asked of those here."""
+def device(work):
+    """The device tests of the runtime, on the GPU here."""
     for path in sorted((work.files / "bin").glob("PP*Test")):
         words = [path, *(["--device=cuda"] if path.name == "PPDeviceTest" else [])]
         done = work.attempt(lambda: work.call(words, work.environment(1)), program=path.name)

@@ -7,7 +7,6 @@
 # f64. Batches are written below images/. See README.md for the rules.
 """Records a few training steps of PyTorch. Needs torch and safetensors."""
 
-import json
 import os
 import sys
 import zlib
@@ -19,13 +18,12 @@ from safetensors.torch import save_file
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../../benchmarks/peers"))
 import images  # noqa: E402 (found through the line above)
+import make_goldens  # noqa: E402
 
-STEPS = 5
 OPTIMIZER = dict(optimizer="momentum", lr=0.02, momentum=0.9)
-RESNET = dict(depth=18, image=32, classes=7, batch=4, width=4)
 CASES = {
-    "resnet-batch": ("resnet", dict(RESNET, norm="batch")),
-    "resnet-group": ("resnet", dict(RESNET, norm="group", groups=2)),
+    "resnet-batch": ("resnet", dict(depth=18, image=32, classes=7, batch=4,
+                                    width=4, norm="batch")),
     "unet": ("unet", dict(depth=2, image=12, channels=3, classes=3, batch=4,
                           width=4, groups=2)),
 }
@@ -50,7 +48,7 @@ def build(family, sizes):
 def make_batches(family, sizes, folder):
     """images.npy, [steps * batch, height, width, channels], and labels.npy."""
     rng = np.random.default_rng(7)
-    side, count = sizes["image"], STEPS * sizes["batch"]
+    side, count = sizes["image"], make_goldens.STEPS * sizes["batch"]
     pictures = rng.normal(0, 1, (count, side, side, sizes.get("channels", 3)))
     shape = (count,) if family == "resnet" else (count, side, side)
     labels = rng.integers(0, sizes["classes"], shape, dtype=np.int32)
@@ -59,7 +57,7 @@ def make_batches(family, sizes, folder):
     pictures = pictures.astype(np.float32)
     np.save(os.path.join(folder, "images.npy"), pictures)
     np.save(os.path.join(folder, "labels.npy"), labels)
-    split = (STEPS, sizes["batch"])
+    split = (make_goldens.STEPS, sizes["batch"])
     pictures = torch.from_numpy(pictures).double().permute(0, 3, 1, 2)
     return (pictures.reshape(*split, *pictures.shape[1:]),
             torch.from_numpy(labels).long().reshape(*split, *labels.shape[1:]))
@@ -100,10 +98,7 @@ def main():
                       "final": save(model, f"{name}.safetensors"),
                       "losses_f64": losses})
         print(f"{name:14} loss {losses[0]:.6f} -> {losses[-1]:.6f}")
-    with open(os.path.join(HERE, "images.json"), "w") as out:
-        json.dump({"torch": torch.__version__, "steps": STEPS,
-                   "cases": cases}, out, indent=1)
-        out.write("\n")
+    make_goldens.write_cases("images.json", {}, cases)
 
 
 if __name__ == "__main__":

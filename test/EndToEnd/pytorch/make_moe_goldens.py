@@ -8,9 +8,7 @@
 """Records a few training steps of PyTorch. Needs torch and safetensors."""
 
 import argparse
-import json
 import math
-import os
 import zlib
 from fractions import Fraction
 
@@ -196,11 +194,7 @@ def main():
         print(f"{name:16} loss {losses[0]:.6f} -> {losses[-1]:.6f}, "
               f"dropped {dropped[0]:.3f} -> {dropped[-1]:.3f}, f32 differs by "
               f"{max(abs(a - b) for a, b in zip(losses, losses32)):.1e}")
-    with open(os.path.join(common.HERE, "moe.json"), "w") as out:
-        json.dump({"torch": torch.__version__, "steps": common.STEPS,
-                   "family": "moe", "model": MODEL, "cases": cases}, out,
-                  indent=1)
-        out.write("\n")
+    common.write_cases("moe.json", {"family": "moe", "model": MODEL}, cases)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-//===- Calls.cpp - the calls of the emulated library of cublasLt
-//------------------===//
+//===- Calls.cpp - the calls of the emulated library of cublasLt ----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,5 +1,4 @@
-//===- Objects.cpp - descriptors of the emulated library of cublasLt
-//--------------===//
+//===- Objects.cpp - descriptors of the emulated library of cublasLt ------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

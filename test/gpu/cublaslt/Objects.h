@@ -1,5 +1,4 @@
-//===- Objects.h - descriptors of the emulated library of cublasLt ------*- C++
-//-*-===//
+//===- Objects.h - objects of the emulated cublasLt -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,5 +1,4 @@
-//===- Emulator.h - what a test says to the emulated library of libcuda --*- C++
-//-*-===//
+//===- Emulator.h - what a test tells the emulated libcuda ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

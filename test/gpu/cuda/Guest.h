@@ -1,5 +1,4 @@
-//===- Guest.h - what emulated libraries of other libraries ask for ------*- C++
-//-*-===//
+//===- Guest.h - what other emulators give to streams -----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,5 +1,4 @@
-//===- Machine.h - what is behind the calls of the emulated library -----*- C++
-//-*-===//
+//===- Machine.h - what is behind the emulated libcuda ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,5 +1,4 @@
-//===- Settings.cpp - what the emulated library is told to be
-//---------------------===//
+//===- Settings.cpp - what the emulated library is told to be -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,5 +1,4 @@
-//===- Settings.h - what the emulated library is told to be -------------*- C++
-//-*-===//
+//===- Settings.h - what the emulated library is told to be -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

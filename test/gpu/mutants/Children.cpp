@@ -17,8 +17,7 @@ using namespace pprt;
 using namespace pprt::mutants;
 
 const char *const mutants::kOutcomeNames[kOutcomes] = {
-    "fault",   "error",    "bits",   "died", "hang",
-    "refused", "survived", "unseen", "none"};
+    "fault", "error", "bits", "died", "hang", "survived", "unseen", "none"};
 
 static constexpr size_t kAtOnce = 2;
 /// What a mutant may take of a processor, which takes less than a second where

@@ -22,7 +22,6 @@ enum class Outcome : uint8_t {
   bits,     ///< other bits are left
   died,     ///< the process ended: a call or instruction that is not modelled
   hang,     ///< it did not end
-  refused,  ///< the artifact's checks refuse it
   survived, ///< nothing differs
   unseen,   ///< nobody looks at what was edited
   none,     ///< there was nothing to edit

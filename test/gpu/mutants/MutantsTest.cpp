@@ -1,13 +1,12 @@
-//===- MutantsTest.cpp - what the bench for GPUs tells of wrong programs --===//
+//===- MutantsTest.cpp - wrong calls of the GPU engine are noticed --------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs for GPUs with one edit each that makes them wrong, over the
-// emulated libraries: calls of the executor to its device, PTX, artifacts,
-// calls of NCCL. An edit is noticed by a fault, an error, or other bits. One
-// that nobody can see does not count: no thread comes to what was edited, or
-// whoever would look at what it touches is shown not to. What is left survives,
-// and is listed; 95 of 100 have to be noticed.
+// Programs for GPUs with one call that is wrong, over the emulated libraries:
+// a call of the executor to its device, or of the engine to NCCL. An edit is
+// noticed by a fault, an error, or other bits. One that nobody can see does not
+// count: whoever would look at what it touches is shown not to. What is left
+// survives, and is listed; 95 of 100 have to be noticed.
 //
 //   PPGpuMutantsTest --artifacts=FOLDER            each kind in one program
 //   PPGpuMutantsTest --artifacts=FOLDER --each=N   N of each kind in each
@@ -16,13 +15,10 @@
 #include "Children.h"
 #include "CommOpEdits.h"
 #include "EditedDevice.h"
-#include "ProgramEdits.h"
-#include "PtxEdits.h"
 #include "Subject.h"
 #include "backends/cuda/Plugin.h"
 #include "cuda/Emulator.h"
 #include "pprt/Artifact.h"
-#include "pprt/Checks.h"
 #include "pprt/World.h"
 
 #include <dlfcn.h>
@@ -276,70 +272,6 @@ TEST_F(Mutants, OfCalls) {
       }
       judgeAll("call", mutants);
     }
-}
-
-Artifact withText(const Artifact &artifact, const std::string &text) {
-  auto copy = std::make_shared<ppx::ArtifactT>(*artifact);
-  copy->object.assign(text.begin(), text.end());
-  return copy;
-}
-
-TEST_F(Mutants, OfPtx) {
-  for (size_t p = 0; p < programs.size(); ++p) {
-    const auto &[name, artifact] = programs[p];
-    const Right &right = findRight(p, /*records=*/true);
-    const std::vector<std::string> lines =
-        splitLines({artifact->object.begin(), artifact->object.end()});
-    std::vector<Mutant> mutants;
-    for (size_t row = 0; row < kPtxEdits.size(); ++row) {
-      const uint64_t number = wanted(row, p);
-      if (number == 0)
-        continue;
-      const std::vector<PtxPlace> places = findPlaces(lines, kPtxEdits[row]);
-      for (uint64_t chosen : choose(places.size(), number))
-        mutants.push_back(
-            {kPtxEdits[row].name,
-             name + ", line " + std::to_string(places[chosen].line + 1) +
-                 lines[places[chosen].line],
-             [=, &lines, artifact = artifact, place = places[chosen]] {
-               Judged judged = attempt(
-                   {withText(artifact, edited(lines, place))}, right.sum);
-               // Where no thread comes nothing can be seen.
-               if (judged.outcome == Outcome::survived &&
-                   run({withText(artifact, trapped(lines, place.line))}, 0)
-                       .bits)
-                 judged.outcome = Outcome::unseen;
-               return judged;
-             }});
-    }
-    judgeAll("PTX", mutants);
-  }
-}
-
-TEST_F(Mutants, OfArtifacts) {
-  for (size_t p = 0; p < programs.size(); ++p) {
-    const auto &[name, artifact] = programs[p];
-    const Right &right = findRight(p, /*records=*/true);
-    std::vector<Mutant> mutants;
-    for (size_t row = 0; row < kProgramEdits.size(); ++row) {
-      const ProgramEdit &edit = kProgramEdits[row];
-      const uint64_t count = countPlaces(*artifact, edit);
-      for (uint64_t number : choose(count, wanted(row, p)))
-        mutants.push_back(
-            {edit.name,
-             name + ", " + std::to_string(number) + " of " +
-                 std::to_string(count),
-             [=, artifact = artifact, &edit]() -> Judged {
-               const Artifact other = std::make_shared<const ppx::ArtifactT>(
-                   edited(*artifact, edit, number));
-               if (const Status status = checkArtifact(*other).status();
-                   !status.ok())
-                 return {Outcome::refused, status.message()};
-               return attempt({other}, right.sum);
-             }});
-    }
-    judgeAll("artifact", mutants);
-  }
 }
 
 TEST(CommOpMutants, OfCalls) {

@@ -1,5 +1,4 @@
-//===- Objects.h - communicators of the emulated library of NCCL --------*- C++
-//-*-===//
+//===- Objects.h - communicators of the emulated NCCL -----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

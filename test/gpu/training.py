@@ -106,8 +106,8 @@ class Runs:
                                  *(["--verify"] if refused else []),
                                  emulated=f"seed 1\n{setting}\n")
                 told = [words.split() for line, _, words in
-                        (line.partition(" instead: ") for line in done.stdout.splitlines())
-                        if line.startswith("without epilogues")]
+                        (line.partition(" compute them: ") for line in done.stdout.splitlines())
+                        if line.startswith("cublasLt refuses")]
                 report = json.loads((self.folder / "r.json").read_text())
                 reported = report.get("unfused_products", [])
                 self.expect(f"{setting} --graph={graph}", done.returncode == 0 and

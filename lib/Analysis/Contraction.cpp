@@ -314,7 +314,7 @@ ContractionMatcher::matrixOfProduct(const StridedView &view) {
 
 /// `op` is what is done to `value`, the contraction so far.
 bool ContractionMatcher::addEpilogue(Operation *op, Value value) {
-  if (op->hasTrait<Rearranges>() || isRowPadding(op)) {
+  if (op->hasTrait<IsView>() || isRowPadding(op)) {
     resultViews.push_back(op);
     return true;
   }
@@ -484,6 +484,6 @@ FailureOr<ppx::ContractionT> pp::matchContraction(func::FuncOp kernel) {
 }
 
 bool pp::isTakenAlong(Operation *op, Value value) {
-  return op->hasTrait<Rearranges>() || isa<AddOp>(op) || isRowPadding(op) ||
+  return op->hasTrait<IsView>() || isa<AddOp>(op) || isRowPadding(op) ||
          getConstantFactor(op, value);
 }

@@ -209,7 +209,7 @@ def check_calls(tools, folder, out):
     make(tools / "pp-opt", "wide.mlir", "--pp-parallelize=tp=4 optimizer=sgd", "--emit=ppx", "-o",
          "wide.ppx", cwd=folder)
     done = call(*MPIRUN, out / "calls", "wide.ppx", "memory", "mpi", cwd=folder)
-    if done.returncode != 4 or done.stderr.count("expects memory") != 1:
+    if done.returncode != 4 or done.stderr.count("out of memory") != 1:
         yield f"calls memory expects code 4 and its cause once, got {done}"
 
 

@@ -86,8 +86,8 @@ class Training(commands.Runs):
                                  *(["--verify"] if refused else []),
                                  emulated=f"seed 1\n{setting}\n")
                 told = [words.split() for line, _, words in
-                        (line.partition(" instead: ") for line in done.stdout.splitlines())
-                        if line.startswith("without epilogues")]
+                        (line.partition(" compute them: ") for line in done.stdout.splitlines())
+                        if line.startswith("cublasLt refuses")]
                 report = self.load("r.json")
                 reported = report.get("unfused_products", [])
                 self.expect_end(f"{setting} --graph={graph}", done.returncode == 0 and

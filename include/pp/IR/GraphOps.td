@@ -249,7 +249,7 @@ def PP_BroadcastOp : PP_PureOp<"broadcast", [PP_MovesElements, PP_MadeByReaders,
   let assemblyFormat = "$operand `dims` $dimensions attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_ReshapeOp : PP_PureOp<"reshape", [PP_MovesElements, PP_Rearranges, SameOperandsAndResultElementType]> {
+def PP_ReshapeOp : PP_PureOp<"reshape", [PP_MovesElements, PP_IsView, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "the same elements, row-major, under another shape";
   let description = [{
@@ -266,7 +266,7 @@ def PP_ReshapeOp : PP_PureOp<"reshape", [PP_MovesElements, PP_Rearranges, SameOp
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
 }
 
-def PP_TransposeOp : PP_PureOp<"transpose", [PP_MovesElements, PP_Rearranges, SameOperandsAndResultElementType]> {
+def PP_TransposeOp : PP_PureOp<"transpose", [PP_MovesElements, PP_IsView, SameOperandsAndResultElementType]> {
   let hasFolder = 1;
   let summary = "permutes dimensions: result dimension i is operand dimension `permutation[i]`";
   let description = [{

@@ -52,8 +52,9 @@ def PP_Transcendental : PP_OpTrait<"Transcendental">;
 /// Each reader makes the element itself: it is a literal, counted, or that of a
 /// smaller tensor.
 def PP_MadeByReaders : PP_OpTrait<"MadeByReaders">;
-/// The same elements at other places.
-def PP_Rearranges : PP_OpTrait<"Rearranges">;
+/// The same elements under another shape or in another order of dimensions, which
+/// a product can read where they are.
+def PP_IsView : PP_OpTrait<"IsView">;
 /// An element of the result combines all along dimensions, which the result drops.
 def PP_DropsDimensions : PP_OpTrait<"DropsDimensions">;
 /// The op finds which elements are the largest, which depends on how they are

@@ -41,7 +41,7 @@ PP_TRAIT(FindsElements);
 PP_TRAIT(ReadsMany);
 PP_TRAIT(Transcendental);
 PP_TRAIT(MadeByReaders);
-PP_TRAIT(Rearranges);
+PP_TRAIT(IsView);
 PP_TRAIT(DropsDimensions);
 PP_TRAIT(FindsLargest);
 #undef PP_TRAIT

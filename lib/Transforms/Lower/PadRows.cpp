@@ -136,7 +136,7 @@ bool RowPadder::isMadeSo(Value value, StridedView view) const {
       return false;
     if (isa<DotGeneralOp>(op))
       return true;
-    if (op->hasTrait<Rearranges>()) {
+    if (op->hasTrait<IsView>()) {
       auto before = viewBefore(op, view);
       if (!before)
         return false;

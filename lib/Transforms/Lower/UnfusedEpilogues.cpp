@@ -52,7 +52,7 @@ private:
   bool isInPlace = false; ///< whether the last argument stands for that
 };
 
-bool isView(Operation *op) { return op->hasTrait<Rearranges>(); }
+bool isView(Operation *op) { return op->hasTrait<IsView>(); }
 
 /// Views and a constant factor are no epilogues.
 void EpilogueFormer::followProduct() {

@@ -92,34 +92,23 @@ bool Rank::waitsHold(const ppx::InstructionT &instruction) const {
   return true;
 }
 
-// A device that keeps no values has none to load or emit.
+// A device that keeps no values has none to load or emit. A reference to what
+// is called takes no heap.
 Status Rank::load(const QueuedTask &task, HostData &host) {
-  const ppx::InstructionT &instruction = *task.instruction;
-  const uint64_t offset = uint64_t(task.arguments[0] - arena->address());
-  if (!arena->keepsValues())
-    return {};
-  if (std::byte *bytes = arena->host())
-    return host.load(index, instruction, bytes + offset);
-  copied.resize(task.bytes());
-  const Status status = host.load(index, instruction, copied.data());
-  return status.ok() ? arena->write(offset, copied.data(), copied.size())
-                     : status;
+  Status loaded;
+  const auto load = [&](std::byte *slot) {
+    loaded = host.load(index, *task.instruction, slot);
+  };
+  const Status written =
+      arena->fill(offsetOf(task), task.bytes(), std::ref(load));
+  return loaded.ok() ? written : loaded;
 }
 
 Status Rank::emit(const QueuedTask &task, HostData &host) {
-  const ppx::InstructionT &instruction = *task.instruction;
-  const uint64_t offset = uint64_t(task.arguments[0] - arena->address());
-  if (!arena->keepsValues())
-    return {};
-  if (const std::byte *bytes = arena->host()) {
-    host.emit(index, instruction, bytes + offset);
-    return {};
-  }
-  copied.resize(task.bytes());
-  const Status status = arena->read(copied.data(), offset, copied.size());
-  if (status.ok())
-    host.emit(index, instruction, copied.data());
-  return status;
+  const auto emit = [&](const std::byte *slot) {
+    host.emit(index, *task.instruction, slot);
+  };
+  return arena->visit(offsetOf(task), task.bytes(), std::ref(emit));
 }
 
 Status Rank::execute(const QueuedTask &task, Stream &stream, HostData &host) {

@@ -82,12 +82,14 @@ private:
   /// Starts the head of the queue if it may, and completes it if it can.
   bool advance(Section section, uint32_t queue, Stream &stream, HostData &host);
   Status execute(const QueuedTask &task, Stream &stream, HostData &host);
+  /// Of the slot that is loaded or emitted, in the arena.
+  uint64_t offsetOf(const QueuedTask &task) const {
+    return uint64_t(task.arguments[0] - arena->address());
+  }
   Status load(const QueuedTask &task, HostData &host);
   Status emit(const QueuedTask &task, HostData &host);
 
   Status failure; ///< of the section that is run
-  /// Of what is loaded or emitted, where the host does not reach the arena.
-  std::vector<std::byte> copied;
   std::vector<std::byte> hostScalars;
   uint64_t rounds[kSections.size()] = {};
 };

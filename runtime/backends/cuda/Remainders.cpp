@@ -21,8 +21,8 @@ using Activation = MatrixProducts::Activation;
 class Splitter {
 public:
   Splitter(uint64_t factor, uint64_t result, uint64_t leastWork)
-      : factorUnit(kTensorCoreBytes / factor), resultUnit(kTensorCoreBytes / result),
-        leastWork(leastWork) {}
+      : factorUnit(kTensorCoreBytes / factor),
+        resultUnit(kTensorCoreBytes / result), leastWork(leastWork) {}
 
   void split(const MatrixProducts &whole) {
     const uint64_t rows = whole.out.rows, columns = whole.out.columns,

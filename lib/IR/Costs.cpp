@@ -121,6 +121,9 @@ void attach(MLIRContext *context) {
 
 /// What an op's traits say of its costs, where nothing else does.
 template <typename OpTy> void attachByTraits(MLIRContext *context) {
+  if (RegisteredOperationName::lookup(TypeID::get<OpTy>(), context)
+          ->template hasInterface<CostOpInterface>())
+    return;
   if constexpr (OpTy::template hasTrait<Transcendental>())
     attach<transcendental, everything, OpTy>(context);
   else if constexpr (OpTy::template hasTrait<OpTrait::Elementwise>())

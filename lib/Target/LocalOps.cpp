@@ -166,7 +166,8 @@ Value LocalOpBuilder::clone(unsigned firstStart) {
     properties.append(whole.getValue());
   for (const DimensionAttr &attr :
        cast<DimensionOpInterface>(op).getDimensionAttrs())
-    properties.set(attr.name, localize(attr, properties.get(attr.name)));
+    if (Attribute value = properties.get(attr.name)) // it may be optional
+      properties.set(attr.name, localize(attr, value));
   if (!properties.empty())
     state.propertiesAttr = properties.getDictionary(b.getContext());
   return b.create(state)->getResult(0);

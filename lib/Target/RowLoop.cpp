@@ -189,8 +189,6 @@ Value RowLoop::emitSlice(Value buffer, const RowLayout &layout) {
                                    offsets, sizes, strides);
 }
 
-/// The coordinate over `axes` (major to minor), from the scalars of the launch:
-/// a coordinate per mesh axis, then the micro-batch.
 LogicalResult RowLoop::emitOp(Operation *op, const RowLayout &layout) {
   SmallVector<RowLayout> layouts = *operandLayouts(op, layout);
   SmallVector<Value> operands;

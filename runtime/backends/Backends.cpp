@@ -53,8 +53,12 @@ static std::list<Backend> &allBackends() {
   return all;
 }
 
-void pprt::addBackend(Backend backend) {
+Status pprt::addBackend(Backend backend) {
+  if (findBackend(backend.name))
+    return Status(ExitCode::usage, "expects a name that no backend has, got '" +
+                                       backend.name + "'");
   allBackends().push_back(std::move(backend));
+  return {};
 }
 
 const Backend *pprt::findBackend(const std::string &name) {

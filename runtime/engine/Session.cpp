@@ -153,6 +153,13 @@ Status Session::State::makeDevices(const SessionOptions &options) {
   if (!made)
     return made.status();
   devices = std::move(*made);
+  if (!devices || (devices->count() != 1 && devices->count() != range.size()))
+    return Status(ExitCode::device,
+                  "'--device=" + options.device +
+                      "' expects one device for all ranks of a process or one "
+                      "for each of " +
+                      std::to_string(range.size()) + ", got " +
+                      std::to_string(devices ? devices->count() : 0));
   deviceName = devices->device(0).name();
   if (!devices->usesThreads())
     threads = 0; // its kernels run elsewhere, at times of its own

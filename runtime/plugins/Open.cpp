@@ -52,7 +52,7 @@ static std::vector<std::string> folders() {
 static Status cannotOpen(const plugins::Wanted &wanted, const std::string &path,
                          const std::string &places) {
   const std::string reason = dlerror();
-  if (places.empty())
+  if (wanted.needs && places.empty())
     return Status(wanted.code, "'" + path + "' expects " + wanted.needs +
                                    ", got: " + reason);
   return Status(wanted.code, std::string("expects ") + wanted.name + " in " +

@@ -34,6 +34,11 @@ TEST_F(Costs, CountsOperationsAndBytes) {
       %4 = pp.reshape %t : tensor<100x8xf32> -> tensor<800xf32>
       %5 = pp.convolution %x, %w batch [] x [] contract [2] x [1] window [1] x [0] -> [1] strides [1] low [1] high [1] dilation [1] x [1] : tensor<2x6x3xf32>, tensor<3x3x5xf32> -> tensor<2x6x5xf32>
       %6 = pp.reduce_window max %x dims [1] sizes [3] strides [2] dilation [1] low [1] high [0] : tensor<2x6x3xf32> -> tensor<2x3x3xf32>
+      %7 = pp.log1p %t : tensor<100x8xf32>
+      %8 = pp.sqrt %t : tensor<100x8xf32>
+      %9 = pp.stop_gradient %t : tensor<100x8xf32>
+      %10 = pp.reverse %t dims [0] : tensor<100x8xf32>
+      %11 = pp.slice %t [0, 0], [10, 8], [1, 1] : tensor<100x8xf32> -> tensor<10x8xf32>
       return
     })",
                                                         &context);
@@ -50,7 +55,12 @@ TEST_F(Costs, CountsOperationsAndBytes) {
       {0, 2 * 4. * 48 + 4. * 6},
       {0, 0},
       {2. * 2 * 6 * 5 * 3 * 3, 4. * (36 + 45 + 60)},
-      {3. * 18, 4. * (36 + 18)}};
+      {3. * 18, 4. * (36 + 18)},
+      {16. * 800, 8. * 800},
+      {16. * 800, 8. * 800},
+      {0, 0},
+      {0, 8. * 800},
+      {0, 2 * 4. * 80}};
   EXPECT_EQ(costs, expected);
 }
 

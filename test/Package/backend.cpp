@@ -97,7 +97,8 @@ Status run(const char *path) {
     return Expected(makeDevices(std::make_unique<ToyDevice>()));
   };
   toy.processor = [] { return Expected<std::string>(std::string()); };
-  addBackend(toy);
+  if (Status added = addBackend(toy); !added.ok())
+    return added;
   Expected<ppx::ArtifactT> artifact = loadArtifact(path);
   if (!artifact)
     return artifact.status();

@@ -60,10 +60,17 @@ INSTANTIATE_TEST_SUITE_P(Types, Kernels,
 /// A row's part of an op drops dimensions: an attribute that speaks of them and
 /// is not in the op's PP_Dimensions would be copied as it is.
 TEST(KernelOps, SayWhichAttributesSpeakOfDimensions) {
-  // Numbers of a stream, and amounts per dimension of a window.
-  const std::set<std::string> others = {
-      "stream", "sizes", "strides",      "dilations",
-      "low",    "high",  "lhs_dilation", "rhs_dilation"};
+  // A stream has a number, and windows have amounts for each of theirs.
+  std::set<std::string> others = {"pp.random_bits stream"};
+  for (std::string amount : {"strides", "low", "high"})
+    for (std::string op :
+         {"convolution", "reduce_window", "select_and_scatter"})
+      others.insert("pp." + op + " " + amount);
+  for (std::string amount : {"sizes", "dilations"})
+    for (std::string op : {"reduce_window", "select_and_scatter"})
+      others.insert("pp." + op + " " + amount);
+  others.insert("pp.convolution lhs_dilation");
+  others.insert("pp.convolution rhs_dilation");
   for (const auto &cases :
        {pp::testing::elementwiseCases(), pp::testing::shapeCases(),
         pp::testing::reductionCases(), pp::testing::typeCases()})
@@ -73,9 +80,10 @@ TEST(KernelOps, SayWhichAttributesSpeakOfDimensions) {
           context.parse(pp::testing::replaceAll(one.text, "%f", "f32"));
       ASSERT_TRUE(module) << one.name;
       module->walk([&](DimensionOpInterface op) {
+        const std::string name = op->getName().getStringRef().str() + " ";
         std::set<std::string> said = others;
         for (const DimensionAttr &attr : op.getDimensionAttrs())
-          said.insert(attr.name.str());
+          said.insert(name + attr.name.str());
         auto attributes =
             dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
         for (NamedAttribute attribute :
@@ -83,9 +91,8 @@ TEST(KernelOps, SayWhichAttributesSpeakOfDimensions) {
           auto number = dyn_cast<IntegerAttr>(attribute.getValue());
           if (isa<DenseI64ArrayAttr>(attribute.getValue()) ||
               (number && number.getType().isInteger(64)))
-            EXPECT_TRUE(said.count(attribute.getName().str()))
-                << op->getName().getStringRef().str() << ": "
-                << attribute.getName().str();
+            EXPECT_TRUE(said.count(name + attribute.getName().str()))
+                << name << attribute.getName().str();
         }
       });
     }

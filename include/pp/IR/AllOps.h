@@ -17,18 +17,18 @@ template <typename OpTy> struct OpTag {
   using Type = OpTy;
 };
 
-/// Calls `visit(OpTag<OpTy>())` for every op of the list.
-template <typename... OpTys, typename Visitor> void visitOps(Visitor visit) {
-  (visit(OpTag<OpTys>()), ...);
-}
+template <typename... OpTys> struct OpList {
+  template <typename Visitor> static void visit(Visitor visitor) {
+    (visitor(OpTag<OpTys>()), ...);
+  }
+};
 
-/// The same for every op of the dialect. An aspect that an op has already is
-/// not attached to it again.
-template <typename Visitor> void visitAllOps(Visitor visit) {
-  visitOps<
+/// Calls `visitor(OpTag<OpTy>())` for every op of the dialect.
+template <typename Visitor> void visitAllOps(Visitor visitor) {
+  OpList<
 #define GET_OP_LIST
 #include "pp/IR/PPOps.cpp.inc"
-      >(visit);
+      >::visit(visitor);
 }
 
 } // namespace pp

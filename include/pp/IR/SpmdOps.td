@@ -181,6 +181,7 @@ def PP_AllSliceOp : PP_PureOp<"all_slice"> {
   let arguments = (ins PP_Tensor:$operand, I64Attr:$dimension, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes);
   let results = (outs PP_Tensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = PP_Dimensions<[PP_Names<"dimension", 0>.cpp]>.cpp;
   let assemblyFormat = "$operand `dim` $dimension `over` $mesh $axes attr-dict `:` type($operand) `->` type($result)";
 }
 

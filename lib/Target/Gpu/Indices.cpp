@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace pp::gpu;
 
 namespace {
-enum Kind { Literal, Add, Multiply, Divide, Remainder, Limit, Cast };
+enum Kind { Literal, Add, Multiply, Divide, Remainder, Mirror, Limit, Cast };
 } // namespace
 
 static arith::IntegerOverflowFlagsAttr neverWraps(OpBuilder &b) {
@@ -133,8 +133,11 @@ Index IndexBuilder::remainder(const Index &x, int64_t divisor) {
 Index IndexBuilder::mirror(const Index &x, int64_t size) {
   if (x.isLiteral())
     return literal(size - 1 - x.literal);
-  return known(arith::SubIOp::create(b, loc, getLiteral(size - 1), get(x)),
-               size);
+  Value place = once(Mirror, x.value, {}, size, [&] {
+    return arith::SubIOp::create(b, loc, getLiteral(size - 1), x.value,
+                                 neverWraps(b));
+  });
+  return {place, 0, size, 1};
 }
 
 Index IndexBuilder::limit(const Index &x, int64_t largest) {

@@ -85,7 +85,8 @@ Value EpilogueFormer::undone(Operation *view, Value value) {
     return TransposeOp::create(
         builder, view->getLoc(), type, value,
         invertPermutationVector(transpose.getPermutation()));
-  return ReshapeOp::create(builder, view->getLoc(), type, value);
+  return ReshapeOp::create(builder, cast<ReshapeOp>(view).getLoc(), type,
+                           value);
 }
 
 /// Builds what is made of the product again, from an argument that lies as the

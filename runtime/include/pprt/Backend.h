@@ -64,8 +64,9 @@ struct Backend {
 const Backend *findBackend(const std::string &name);
 /// The first that runs such code.
 const Backend &backendFor(Code code);
-/// Makes another one known, before anybody looks for it; its name is new.
-void addBackend(Backend backend);
+/// Makes another one known, before the first session; refuses a name that one
+/// has.
+Status addBackend(Backend backend);
 
 /// Fails (usage) with deviceNames() if it is none of them.
 Status checkDeviceName(const std::string &name);

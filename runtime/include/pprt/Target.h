@@ -54,13 +54,13 @@ struct KernelTuning {
   /// For that: lanes that add up a row together; columns that a core adds up
   /// side by side; and by which factor there may be more parts, or fewer, than
   /// keep all cores busy.
-  int64_t lanesOfRow = 1, columnsOfCore = 1, mostMoreParts = 1;
+  int64_t lanesOfRow = 256, columnsOfCore = 16, mostMoreParts = 4;
   /// A core of the library computes so many rows and columns of a product.
   /// Products with fewer such tiles are divided: with `leastTilesOfHalves`
   /// those of halves, most of which the library divides itself. Parts of their
   /// sums have at least `leastPartLength` elements.
-  int64_t productTile = 1, leastTiles = 0, leastTilesOfHalves = 0,
-          leastPartLength = 1;
+  int64_t productTile = 128, leastTiles = 32, leastTilesOfHalves = 0,
+          leastPartLength = 256;
   /// A sum over rows, which leaves columns, becomes sums over blocks of so many
   /// rows, which the kernel that makes the rows adds up as it goes, and the sum
   /// of these; 0: columns are added up from memory.

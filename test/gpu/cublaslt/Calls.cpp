@@ -4,7 +4,7 @@
 //
 // Compiled against CUDA's header, so that each call has the library's type.
 // Only calls that the engine makes are here. Results are those that cublasLt.h
-// tells of, and of descriptors those of the library itself (ContractTest.cpp).
+// tells of, and of descriptors those of the library itself.
 //
 //===----------------------------------------------------------------------===//
 #include "Problem.h"

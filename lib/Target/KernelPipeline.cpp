@@ -68,7 +68,9 @@ static void addConversions(OpPassManager &passes) {
   passes.addPass(memref::createExpandStridedMetadataPass());
   passes.addPass(createLowerAffinePass());
   passes.addPass(createSCFToControlFlowPass());
-  passes.addPass(createConvertMathToLLVMPass());
+  ConvertMathToLLVMPassOptions mathematics;
+  mathematics.approximateLog1p = false; // log(1 + x) is none of a small x
+  passes.addPass(createConvertMathToLLVMPass(mathematics));
   passes.addPass(createConvertMathToLibmPass());
   passes.addPass(createArithToLLVMConversionPass());
   passes.addPass(createFinalizeMemRefToLLVMConversionPass());

@@ -14,7 +14,7 @@ for option in --parallelize=dp=2 --verify --reference=m.mlir --cache-limit=1M; d
   says=$("$1" m.ppx $option 2>&1)
   [ $? = 2 ] || fail "expects exit 2 for $option, got: $says"
   case $says in
-  "pp-run: error: '${option%%=*}' expects a build with a compiler, "*) ;;
+  "pp-run: error: '${option%%=*}' needs a build with the compiler "*) ;;
   *) fail "expects $option to be refused, got: $says" ;;
   esac
   "$1" --help | grep -q -e "^  ${option%%=*}" && fail "expects --help not to offer $option"

@@ -9,11 +9,13 @@
 
 #include "backends/cpu/Team.h"
 #include "pprt/AllocationCounter.h"
+#include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/ControlGroup.h"
 #include "pprt/Initialize.h"
 #include "pprt/Processor.h"
 #include "pprt/Session.h"
+#include "pprt/StreamDevice.h"
 
 #include <gtest/gtest.h>
 
@@ -124,6 +126,34 @@ TEST(Session, RefusesKernelsForAnotherProcessor) {
           "expect a processor of level x86-64-v99, got " + processorLevel()),
       std::string::npos)
       << session.status().message();
+}
+
+/// Backends may come from elsewhere.
+TEST(Session, RefusesABackendWithoutDevices) {
+  const auto openWith = [](const char *name, std::shared_ptr<Devices> devices) {
+    Backend backend;
+    backend.name = name;
+    backend.open = [devices](const DeviceOptions &, World &, uint32_t) {
+      return Expected(devices);
+    };
+    backend.processor = [] { return Expected<std::string>(std::string()); };
+    EXPECT_TRUE(addBackend(backend).ok());
+    EXPECT_EQ(addBackend(backend).code(), ExitCode::usage);
+    SessionOptions options;
+    options.device = name;
+    return Session::create(Echo{10, 7, 1, 1, 1}.make(), options).status();
+  };
+  for (const Status &status :
+       {openWith("nothing", nullptr),
+        openWith(
+            "none",
+            makeDevices(
+                std::vector<std::unique_ptr<enqueued::StreamDevice>>()))}) {
+    EXPECT_EQ(status.code(), ExitCode::device);
+    EXPECT_NE(status.message().find("one device for all ranks"),
+              std::string::npos)
+        << status.message();
+  }
 }
 
 TEST(Session, InitialValuesDoNotDependOnThePartition) {

@@ -369,20 +369,15 @@ TEST(GpuKernelsFlat, DivideByRoots) {
 /// A new op cannot forget GPUs: it is in a kernel that is run.
 TEST(GpuKernelsOps, EveryOpIsRun) {
   std::set<std::string> run;
-  for (const auto &cases :
-       {pp::testing::elementwiseCases(), pp::testing::shapeCases(),
-        pp::testing::reductionCases(), pp::testing::typeCases()})
-    for (const KernelCase &one : cases) {
-      pp::testing::Context context;
-      auto module =
-          context.parse(pp::testing::replaceAll(one.text, "%f", "f32"));
-      ASSERT_TRUE(module &&
-                  pp::testing::formKernels(*module, pp::testing::kGpu))
-          << one.name;
-      for (func::FuncOp kernel : pp::testing::loopsKernels(*module))
-        for (Operation &op : kernel.getBody().front().without_terminator())
-          run.insert(op.getName().getStringRef().str());
-    }
+  for (const KernelCase &one : pp::testing::allCases()) {
+    pp::testing::Context context;
+    auto module = context.parse(pp::testing::replaceAll(one.text, "%f", "f32"));
+    ASSERT_TRUE(module && pp::testing::formKernels(*module, pp::testing::kGpu))
+        << one.name;
+    for (func::FuncOp kernel : pp::testing::loopsKernels(*module))
+      for (Operation &op : kernel.getBody().front().without_terminator())
+        run.insert(op.getName().getStringRef().str());
+  }
   pp::testing::Context context;
   unsigned count = 0;
   for (RegisteredOperationName name :

@@ -40,6 +40,8 @@ std::vector<KernelCase> shapeCases();
 std::vector<KernelCase> reductionCases();
 /// Integers, truth values and what stands between types.
 std::vector<KernelCase> typeCases();
+/// All of these.
+std::vector<KernelCase> allCases();
 
 /// A module with @main of these arguments, ops and results.
 std::string mainOf(const std::string &arguments, const std::string &ops,

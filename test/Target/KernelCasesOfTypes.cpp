@@ -303,3 +303,10 @@ std::vector<KernelCase> pp::testing::typeCases() {
   cases.push_back(layoutsCase());
   return cases;
 }
+
+std::vector<KernelCase> pp::testing::allCases() {
+  std::vector<KernelCase> all = elementwiseCases();
+  for (const auto &cases : {shapeCases(), reductionCases(), typeCases()})
+    all.insert(all.end(), cases.begin(), cases.end());
+  return all;
+}

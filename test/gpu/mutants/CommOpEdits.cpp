@@ -244,26 +244,30 @@ ncclResult_t collective(const void *from, void *to, size_t count,
                             type, operation, 0, 0, call}));
 }
 
+/// Of a call that adds up, which is one of two with the same arguments.
+ncclResult_t sum(decltype(telling.nccl.ncclAllReduce) function,
+                 const void *from, void *to, size_t count, ncclDataType_t type,
+                 ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream) {
+  return collective(
+      from, to, count, type, operation, comm, stream, [=](const Told &told) {
+        return function(told.from, told.to, told.count,
+                        ncclDataType_t(told.type), ncclRedOp_t(told.operation),
+                        comm, told.stream);
+      });
+}
+
 ncclResult_t allReduce(const void *from, void *to, size_t count,
                        ncclDataType_t type, ncclRedOp_t operation,
                        ncclComm_t comm, cudaStream_t stream) {
-  return collective(
-      from, to, count, type, operation, comm, stream, [=](const Told &told) {
-        return telling.nccl.ncclAllReduce(
-            told.from, told.to, told.count, ncclDataType_t(told.type),
-            ncclRedOp_t(told.operation), comm, told.stream);
-      });
+  return sum(telling.nccl.ncclAllReduce, from, to, count, type, operation, comm,
+             stream);
 }
 
 ncclResult_t reduceScatter(const void *from, void *to, size_t count,
                            ncclDataType_t type, ncclRedOp_t operation,
                            ncclComm_t comm, cudaStream_t stream) {
-  return collective(
-      from, to, count, type, operation, comm, stream, [=](const Told &told) {
-        return telling.nccl.ncclReduceScatter(
-            told.from, told.to, told.count, ncclDataType_t(told.type),
-            ncclRedOp_t(told.operation), comm, told.stream);
-      });
+  return sum(telling.nccl.ncclReduceScatter, from, to, count, type, operation,
+             comm, stream);
 }
 
 ncclResult_t allGather(const void *from, void *to, size_t count,

@@ -19,7 +19,6 @@
 
 using namespace pp::predict;
 using namespace pprt;
-using namespace pprt::host;
 namespace schedule = pp::schedule;
 
 schedule::Topology pp::predict::topologyOf(const ppx::ArtifactT &artifact) {

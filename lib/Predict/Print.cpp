@@ -17,7 +17,6 @@
 
 using namespace pp::predict;
 using namespace pprt;
-using namespace pprt::host;
 namespace schedule = pp::schedule;
 
 namespace {

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Backends.h"
+#include "../targets/Targets.h"
 #include "cuda/CommPlan.h"
 #include "cuda/Plugin.h"
 #include "pprt/Processor.h"

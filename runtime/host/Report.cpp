@@ -44,7 +44,7 @@ std::string pprt::host::printStep(const StepReport &step) {
 }
 
 static Json toJson(const MemoryReport &memory) {
-  const pprt::host::MemoryUse &use = memory.predicted;
+  const pprt::MemoryUse &use = memory.predicted;
   Json json = {{"rank", memory.rank}, {"predicted_peak_bytes", use.peak}};
   json["measured_peak_bytes"] =
       memory.measuredPeak ? Json(*memory.measuredPeak) : Json();
@@ -95,7 +95,7 @@ static Json toJson(const std::optional<double> &value) {
   return value ? Json(*value) : Json();
 }
 
-static Json toJson(const pprt::host::TravelTime &travel) {
+static Json toJson(const pprt::TravelTime &travel) {
   return {{"exposed", 1e3 * travel.exposed}, {"hidden", 1e3 * travel.hidden}};
 }
 

@@ -5,7 +5,7 @@
 // Only how a product would be cut is looked at; nothing is multiplied.
 //
 //===----------------------------------------------------------------------===//
-#include "backends/cpu/Blocking.h"
+#include "targets/cpu/Blocking.h"
 
 #include <array>
 #include <gtest/gtest.h>

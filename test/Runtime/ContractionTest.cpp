@@ -9,6 +9,7 @@
 #include "backends/cpu/Contraction.h"
 #include "ContractionCases.h"
 #include "backends/cpu/MatrixBlocks.h"
+#include "targets/Targets.h"
 
 #include <gtest/gtest.h>
 
@@ -24,13 +25,18 @@ void check(const Case &c, unsigned threads) {
   Sample sample(c);
   ppx::ContractionT &contraction = sample.contraction;
   ASSERT_TRUE(cpu::verifyContraction(contraction).ok());
-  cpu::planContraction(contraction, threads);
+  findTarget("cpu")->plan(contraction, threads);
   sample.parameters.emplace_back(contraction.workspace_bytes);
   std::vector<void *> arguments;
   for (auto &parameter : sample.parameters)
     arguments.push_back(parameter.data());
   cpu::Team team(threads + 1); // one thread finds nothing to do
-  cpu::Contraction::create(contraction, threads)->run(arguments.data(), team);
+  const auto ours = cpu::Contraction::create(contraction, threads,
+                                             contraction.workspace_bytes);
+  ASSERT_NE(ours, nullptr);
+  if (contraction.library != ppx::MatrixLibrary_onednn_matmul) // may lack it
+    ASSERT_EQ(ours->library, contraction.library);
+  ours->run(arguments.data(), team);
   ASSERT_EQ(sample.compare(sample.parameters[contraction.out_parameter]), "")
       << threads << " threads";
 }

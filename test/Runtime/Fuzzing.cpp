@@ -11,6 +11,7 @@
 #include "backends/cpu/Team.h"
 #include "pprt/Artifact.h"
 #include "pprt/Checks.h"
+#include "targets/Targets.h"
 
 #include <algorithm>
 #include <cstring>
@@ -146,7 +147,7 @@ void test::damageTogether(uint8_t *bytes, size_t size,
 /// A kernel with parameters of these bytes, of which the last is written.
 static std::unique_ptr<ppx::KernelT> makeKernel(ppx::ContractionT contraction,
                                                 std::vector<uint64_t> bytes) {
-  cpu::planContraction(contraction, 1);
+  findTarget("cpu")->plan(contraction, 1);
   const size_t out = bytes.size() - 1;
   if (contraction.workspace_bytes > 0)
     bytes.push_back(contraction.workspace_bytes);

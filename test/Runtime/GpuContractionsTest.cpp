@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ContractionCases.h"
-#include "backends/cuda/Remainders.h"
+#include "targets/cuda/Remainders.h"
 #include "pprt/Target.h"
 
 #include <algorithm>

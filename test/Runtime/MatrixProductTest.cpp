@@ -43,9 +43,9 @@ Memory allocate(uint64_t bytes) {
 }
 
 /// Runs a product; the heap must give nothing.
-void expectNoHeap(const cpu::MatrixLibrary &library,
+void expectNoHeap(ppx::MatrixLibrary library,
                   const cpu::ProductShape &shape) {
-  const auto product = library.create(shape);
+  const auto product = cpu::createProduct(library, shape);
   if (!product)
     return;
   const uint64_t bytes = elementSize(shape.element);
@@ -72,17 +72,18 @@ void expectNoHeap(uint64_t rows, uint64_t columns, uint64_t steps) {
     for (bool left : {false, true})
       for (bool right : {false, true})
         for (uint64_t gap : {0, 5})
-          for (const cpu::MatrixLibrary *library :
-               {&cpu::kOneDnnMatmul, &cpu::kOneDnnGemm, &cpu::kOpenBlas})
-            expectNoHeap(*library, {element,
-                                    rows,
-                                    columns,
-                                    steps,
-                                    {left, (left ? rows : steps) + gap},
-                                    {right, (right ? steps : columns) + gap},
-                                    columns + gap,
-                                    0.5,
-                                    /*add=*/left != right});
+          for (ppx::MatrixLibrary library : {ppx::MatrixLibrary_onednn_matmul,
+                                             ppx::MatrixLibrary_onednn_gemm,
+                                             ppx::MatrixLibrary_openblas})
+            expectNoHeap(library, {element,
+                                   rows,
+                                   columns,
+                                   steps,
+                                   {left, (left ? rows : steps) + gap},
+                                   {right, (right ? steps : columns) + gap},
+                                   columns + gap,
+                                   0.5,
+                                   /*add=*/left != right});
 }
 
 TEST(MatrixProduct, TakesNoMemoryButItsScratchpad) {
@@ -104,9 +105,12 @@ TEST(MatrixProduct, ComesFromMatmulWhereItKeepsToTheCallersMemory) {
   cpu::ProductShape shape;
   shape.rows = shape.columns = shape.steps = 128;
   shape.lhs.leading = shape.rhs.leading = shape.outLeading = 128;
-  EXPECT_NE(cpu::kOneDnnMatmul.create(shape), nullptr);
+  const auto create = [&] {
+    return cpu::createProduct(ppx::MatrixLibrary_onednn_matmul, shape);
+  };
+  EXPECT_NE(create(), nullptr);
   shape.lhs.leading = 256; // needs a buffer of the library's own
-  EXPECT_EQ(cpu::kOneDnnMatmul.create(shape), nullptr);
+  EXPECT_EQ(create(), nullptr);
 }
 
 TEST(Lending, ServesWhatFits) {

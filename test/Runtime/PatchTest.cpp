@@ -10,6 +10,7 @@
 
 #include "pprt/BFloat16.h"
 #include "pprt/Program.h"
+#include "targets/Targets.h"
 
 #include <gtest/gtest.h>
 
@@ -129,7 +130,7 @@ void check(const Case &c, ppx::ElementType element, unsigned threads,
       data->push_back(T(value));
     }
   ASSERT_TRUE(cpu::verifyContraction(contraction).ok());
-  cpu::planContraction(contraction, threads);
+  findTarget("cpu")->plan(contraction, threads);
   std::vector<std::byte> workspace(contraction.workspace_bytes);
   void *arguments[] = {lhsData.data(), rhsData.data(), out.data(),
                        workspace.data()};

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "DryRun.h"
 #include "Launch.h"
-#include "pp/Predict/Report.h"
+#include "PredictionReport.h"
 #include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"

@@ -21,7 +21,7 @@
 #include "Source.h"
 #include "Train.h"
 #include "Verify.h"
-#include "pp/Predict/Report.h"
+#include "PredictionReport.h"
 #include "pprt/Artifact.h"
 #include "pprt/Backend.h"
 #include "pprt/Checks.h"

@@ -15,8 +15,8 @@
 #include "pp/Schedule/Topology.h"
 #include "pprt/Communication.h"
 #include "pprt/DeviceMemory.h"
-#include "pprt/host/MemoryUse.h"
-#include "pprt/host/Replay.h"
+#include "pprt/MemoryUse.h"
+#include "pprt/Replay.h"
 
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ namespace pp::predict {
 struct ProgramPrediction {
   std::string name;
   std::vector<uint32_t> ranks;
-  pprt::host::MemoryUse memory;
+  pprt::MemoryUse memory;
   std::vector<pprt::Traffic> traffic;
   /// Names, in the model's order, and elements of the whole parameters.
   std::vector<std::string> parameters;
@@ -44,7 +44,7 @@ struct Prediction {
   std::vector<uint64_t> cuts;
   /// Of every rank's compute queue, the idle share of a step.
   double bubble = 0;
-  pprt::host::TravelTime travel;
+  pprt::TravelTime travel;
   double stepSeconds = 0;
   /// Forward and backward actions, a row for each program.
   schedule::Schedule schedule;
@@ -65,7 +65,7 @@ Prediction predict(const pprt::ppx::ArtifactT &artifact,
                    const pprt::Mesh &mesh);
 
 /// Of a rank of the program: with its staging.
-pprt::host::MemoryUse memoryOf(const Prediction &prediction,
+pprt::MemoryUse memoryOf(const Prediction &prediction,
                                const ProgramPrediction &program, uint32_t rank);
 
 /// Tables and a drawing for people, at most about `columns` wide where names

@@ -11,25 +11,16 @@
 #define PPRT_BACKENDS_CPU_CONTRACTION_H
 
 #include "Team.h"
-#include "pprt/Processor.h"
-#include "pprt/Status.h"
 #include "pprt/Ppx.h"
 
 #include <limits>
 #include <memory>
-#include <string>
 
 namespace pprt::cpu {
 
-/// These answer for Target (pprt/Target.h).
-Status verifyContraction(const ppx::ContractionT &contraction);
-/// `level`: of the processors that will run it.
-void planContraction(ppx::ContractionT &contraction, unsigned threads,
-                     const std::string &level = processorLevel());
-
 class Contraction {
 public:
-  /// Assumes verifyContraction() succeeded. Begins with the library that the
+  /// Assumes verifyContraction() (targets/Targets.h) succeeded. Begins with the library that the
   /// contraction names. If `workspace` bytes do not suffice, takes fewer
   /// threads, then another library. Null if nothing fits, or a library is
   /// missing.

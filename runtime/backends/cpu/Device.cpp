@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../../lib/Lack.h"
+#include "../../targets/Targets.h"
 #include "../Backends.h"
 #include "Arena.h"
 #include "Contraction.h"

@@ -10,7 +10,7 @@
 #ifndef PPRT_BACKENDS_CPU_MATRIXBLOCKS_H
 #define PPRT_BACKENDS_CPU_MATRIXBLOCKS_H
 
-#include "pprt/Ppx.h"
+#include "../../targets/cpu/PatchMatrix.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -28,24 +28,6 @@ struct StridedMatrix {
 template <typename T> struct Block {
   T *data;
   uint64_t rows, columns, leading;
-};
-
-/// One of the loops that make up the rows or the columns of a matrix: either it
-/// goes through elements `stride` apart, or it moves along a window. `stride`
-/// is then unused.
-struct PatchLoop {
-  uint64_t extent, stride;
-  int32_t window; ///< -1: none
-  int64_t step;
-};
-
-/// The loops that move along a window add up to a coordinate, from `offset` on.
-/// Where it is divisible and the quotient below `size`, the quotient steps by
-/// `stride`; elsewhere there are zeros.
-struct PatchWindow {
-  uint64_t size, stride;
-  int64_t offset;
-  uint64_t divisor;
 };
 
 /// Most loops of rows or columns, and most windows.

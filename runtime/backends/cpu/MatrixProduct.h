@@ -11,8 +11,7 @@
 #ifndef PPRT_BACKENDS_CPU_MATRIXPRODUCT_H
 #define PPRT_BACKENDS_CPU_MATRIXPRODUCT_H
 
-#include "Blocking.h"
-#include "pprt/Ppx.h"
+#include "../../targets/cpu/MatrixLibraries.h"
 #include "pprt/Status.h"
 
 #include <cstddef>
@@ -20,25 +19,6 @@
 #include <memory>
 
 namespace pprt::cpu {
-
-/// A matrix of rows with unit stride, or of columns if `transposed`; `leading`
-/// elements apart.
-struct FactorLayout {
-  bool transposed = false;
-  uint64_t leading = 1;
-};
-
-/// out = alpha * lhs * rhs, or out += that if `add`. `lhs` is rows x steps,
-/// `rhs` is steps x columns, of type `element`; `out` has rows of f64 if
-/// `element` is f64, else of f32.
-struct ProductShape {
-  ppx::ElementType element = ppx::ElementType_f32;
-  uint64_t rows = 0, columns = 0, steps = 0;
-  FactorLayout lhs, rhs;
-  uint64_t outLeading = 1;
-  double alpha = 1;
-  bool add = false;
-};
 
 class MatrixProduct {
 public:
@@ -50,23 +30,18 @@ public:
   virtual uint64_t scratchpadBytes() const = 0;
 };
 
-struct MatrixLibrary {
-  /// Null for a product that the library does not have.
-  std::unique_ptr<MatrixProduct> (*create)(const ProductShape &shape);
-  /// What it wants to be given at a time.
-  BlockLimits limits;
-};
+/// Null for a product that the library does not have on this machine.
+std::unique_ptr<MatrixProduct> createProduct(ppx::MatrixLibrary library,
+                                             const ProductShape &shape);
 
-/// f32, and bf16 on processors that multiply it, where AVX-512 is; no gaps.
-extern const MatrixLibrary kOneDnnMatmul;
-/// f32.
-extern const MatrixLibrary kOneDnnGemm;
+// Of each library; assumes that it takes the shape (rulesOf()).
+std::unique_ptr<MatrixProduct> createOneDnnMatmul(const ProductShape &shape);
+std::unique_ptr<MatrixProduct> createOneDnnGemm(const ProductShape &shape);
+std::unique_ptr<MatrixProduct> createOpenBlas(const ProductShape &shape);
+
 /// Has what it generates once at its first product, before one is computed.
 /// Fails (outOfMemory).
 Status generateGemm();
-/// f32 and f64.
-extern const MatrixLibrary kOpenBlas;
-
 } // namespace pprt::cpu
 
 #endif // PPRT_BACKENDS_CPU_MATRIXPRODUCT_H

@@ -22,18 +22,8 @@ using namespace pprt::cpu;
 
 namespace {
 
-// Of oneDNN 2.6.3, on any processor; a test holds them against what it
-// allocates.
-
-/// Kernels that it generates at its first calls, and keeps, are smaller.
+/// Kernels that oneDNN 2.6.3 generates at its first calls, and keeps, are smaller.
 constexpr uint64_t kNote = 16000;
-/// It packs the right matrix and a strip of the left, by steps: few and some
-/// it takes at once.
-constexpr uint64_t kFewSteps = 128, kSomeSteps = 768, kPackedSteps = 512;
-constexpr uint64_t kStrip = 448, kTile = 64;
-/// Its least, and what it adds to align its parts.
-constexpr uint64_t kLeast = 80 << 10, kGaps = 8 << 10;
-
 class OneDnnGemm final : public MatrixProduct {
 public:
   explicit OneDnnGemm(const ProductShape &shape) : shape(shape) {}
@@ -53,16 +43,7 @@ public:
                static_cast<float *>(out), dnnl_dim_t(shape.outLeading));
   }
   uint64_t scratchpadBytes() const override {
-    // With a single row or column there is nothing to pack for.
-    if (shape.rows == 1 || shape.columns == 1)
-      return 0;
-    const uint64_t steps =
-        shape.steps > kSomeSteps
-            ? kPackedSteps
-            : (std::max(shape.steps, kFewSteps) + 31) / 32 * 32;
-    return std::max(kLeast, kGaps + (shape.columns + kTile +
-                                     std::min(shape.rows + kTile, kStrip)) *
-                                        steps * sizeof(float));
+    return rulesOf(ppx::MatrixLibrary_onednn_gemm).scratchpadBytes(shape);
   }
 
 private:
@@ -71,10 +52,9 @@ private:
 
 } // namespace
 
-static std::unique_ptr<MatrixProduct> create(const ProductShape &shape) {
-  return shape.element == ppx::ElementType_f32
-             ? std::make_unique<OneDnnGemm>(shape)
-             : nullptr;
+std::unique_ptr<MatrixProduct>
+cpu::createOneDnnGemm(const ProductShape &shape) {
+  return std::make_unique<OneDnnGemm>(shape);
 }
 
 /// Where memory lacks it calls what it has not generated.
@@ -96,10 +76,3 @@ Status cpu::generateGemm() {
   isDone = true;
   return {};
 }
-
-// The library finds its own blocks. Sums over long columns of the left matrix
-// are up to a third faster in pieces.
-const MatrixLibrary cpu::kOneDnnGemm = {create,
-                                        {/*rows=*/512, /*columns=*/1024,
-                                         /*wholeColumns=*/0,
-                                         /*stepsOfColumns=*/512}};

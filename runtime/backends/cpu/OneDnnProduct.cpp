@@ -24,9 +24,6 @@ using dnnl::memory;
 
 namespace {
 
-/// Multiply-adds that take about as long as the library needs for a call.
-constexpr uint64_t kWork = 1 << 17;
-
 /// What a call allocates to describe its operands is smaller.
 constexpr uint64_t kNote = 4096;
 
@@ -74,13 +71,11 @@ private:
 
 } // namespace
 
-static std::unique_ptr<MatrixProduct> create(const ProductShape &shape) {
-  const bool isHalf = shape.element == ppx::ElementType_bf16;
-  if ((!isHalf && shape.element != ppx::ElementType_f32) ||
-      shape.rows * shape.columns * shape.steps < kWork)
-    return nullptr;
+std::unique_ptr<MatrixProduct>
+cpu::createOneDnnMatmul(const ProductShape &shape) {
   using Type = memory::data_type;
-  const Type type = isHalf ? Type::bf16 : Type::f32;
+  const Type type =
+      shape.element == ppx::ElementType_bf16 ? Type::bf16 : Type::f32;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (shape.alpha != 1)
@@ -104,8 +99,3 @@ static std::unique_ptr<MatrixProduct> create(const ProductShape &shape) {
     return nullptr;
   return std::make_unique<OneDnnProduct>(description);
 }
-
-// 1 MiB of f32 stays in the cache until its epilogues. Rows of a dense matrix
-// are dense, columns are not.
-const MatrixLibrary cpu::kOneDnnMatmul = {
-    create, {/*rows=*/512, /*columns=*/512, /*wholeColumns=*/2048}};

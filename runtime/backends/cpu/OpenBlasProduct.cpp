@@ -10,7 +10,6 @@
 #include "MatrixProduct.h"
 #include "OpenBlas.h"
 #include "pprt/Lending.h"
-#include "pprt/Program.h"
 
 using namespace pprt;
 using namespace pprt::cpu;
@@ -31,15 +30,8 @@ public:
     else
       multiply<float>(library.sgemm, lhs, rhs, out);
   }
-  /// Large products are packed into buffers that the library keeps. On
-  /// processors with AVX-512, small ones have some columns packed into memory
-  /// that it allocates in every call.
   uint64_t scratchpadBytes() const override {
-    constexpr uint64_t small = 1000000, columns = 32;
-    if (shape.lhs.transposed || shape.rhs.transposed ||
-        shape.rows * shape.columns * shape.steps > small)
-      return 0;
-    return 64 + columns * shape.steps * elementSize(shape.element);
+    return rulesOf(ppx::MatrixLibrary_openblas).scratchpadBytes(shape);
   }
 
 private:
@@ -63,12 +55,8 @@ private:
 
 } // namespace
 
-static std::unique_ptr<MatrixProduct> create(const ProductShape &shape) {
-  if (shape.element != ppx::ElementType_f32 &&
-      shape.element != ppx::ElementType_f64)
-    return nullptr;
+std::unique_ptr<MatrixProduct>
+cpu::createOpenBlas(const ProductShape &shape) {
   const Expected<OpenBlas> &library = openBlas();
   return library ? std::make_unique<OpenBlasProduct>(*library, shape) : nullptr;
 }
-
-const MatrixLibrary cpu::kOpenBlas = {create, {/*rows=*/512, /*columns=*/512}};

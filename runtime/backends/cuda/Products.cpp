@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Products.h"
-#include "Remainders.h"
+#include "../../targets/cuda/Remainders.h"
 #include "pprt/Alignment.h"
 #include "pprt/Program.h"
 

@@ -23,7 +23,7 @@
 #define PPRT_BACKENDS_CUDA_PRODUCTS_H
 
 #include "Gpu.h"
-#include "Matrices.h"
+#include "../../targets/cuda/Matrices.h"
 
 #include <functional>
 #include <mutex>

@@ -5,13 +5,12 @@
 // A target is a kind of device and the libraries that are at hand there. A
 // compiler that forms kernels asks it what it can be given whole: which
 // contractions, with what added in passing, and how much memory a library wants
-// for them. No pass names a library.
+// for them. No pass names a library, and a target answers by rules, without
+// loading one: the result does not depend on the machine that compiles.
 //
 // Each level of this machine's processors is a target, named as the psABI names
-// it; "cpu" stands for the highest one that the machine has. Libraries cannot
-// be asked about higher levels: for those they are given what they take here.
-// GPUs of NVIDIA are targets by their architecture, sm_80 and so on, with or
-// without one at hand.
+// it; "cpu" stands for the highest one that the machine has. GPUs of NVIDIA are
+// targets by their architecture, sm_80 and so on.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TARGET_H

@@ -5,7 +5,7 @@
 // A replay of one rank of each class says what one of all ranks does.
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/host/Replay.h"
+#include "pprt/Replay.h"
 #include "Pipelines.h"
 #include "pprt/Checks.h"
 
@@ -14,7 +14,6 @@
 #include <algorithm>
 
 using namespace pprt;
-using namespace pprt::host;
 using namespace pprt::test;
 
 namespace {

@@ -10,7 +10,7 @@
 #define PPRT_HOST_MEASURE_H
 
 #include "pprt/Session.h"
-#include "pprt/host/Replay.h"
+#include "pprt/Replay.h"
 #include "pprt/host/Report.h"
 #include "pprt/host/Trace.h"
 

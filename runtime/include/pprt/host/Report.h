@@ -13,8 +13,8 @@
 #include "pprt/DeviceMemory.h"
 #include "pprt/Execution.h"
 #include "pprt/Status.h"
-#include "pprt/host/MemoryUse.h"
-#include "pprt/host/Replay.h"
+#include "pprt/MemoryUse.h"
+#include "pprt/Replay.h"
 
 #include <cstdint>
 #include <optional>

@@ -6,13 +6,12 @@
 // between steps lives through all of it.
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/host/MemoryUse.h"
+#include "pprt/MemoryUse.h"
 
 #include <algorithm>
 #include <limits>
 
 using namespace pprt;
-using namespace pprt::host;
 
 namespace {
 
@@ -49,7 +48,7 @@ uint64_t &columnOf(ppx::SlotClass slotClass, MemoryUse &use) {
 } // namespace
 
 /// The slots that live at the instruction of the body that needs the most.
-MemoryUse pprt::host::memoryOf(const ppx::ProgramT &program) {
+MemoryUse pprt::memoryOf(const ppx::ProgramT &program) {
   MemoryUse use;
   use.peak = program.arena_bytes;
   if (program.body.empty())

@@ -5,7 +5,7 @@
 // Contractions are cublasLt's, as Matrices.h has them. Nothing here needs CUDA.
 //
 //===----------------------------------------------------------------------===//
-#include "../Backends.h"
+#include "../Targets.h"
 #include "Remainders.h"
 #include "pprt/Alignment.h"
 #include "pprt/Program.h"

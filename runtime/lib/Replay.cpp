@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/host/Replay.h"
+#include "pprt/Replay.h"
 #include "pprt/RankClasses.h"
 
 #include <algorithm>
@@ -12,7 +12,6 @@
 #include <tuple>
 
 using namespace pprt;
-using namespace pprt::host;
 
 Players Players::ranks(const ppx::ArtifactT &artifact, const Mesh &mesh) {
   Players players(artifact, mesh);
@@ -208,12 +207,12 @@ std::optional<Timeline> Replayer::run() {
 } // namespace
 
 std::optional<Timeline>
-pprt::host::replay(const Players &players,
+pprt::replay(const Players &players,
                    const std::function<double(Place)> &duration) {
   return Replayer(players, duration).run();
 }
 
-double pprt::host::idleShare(const Players &players, const Timeline &timeline) {
+double pprt::idleShare(const Players &players, const Timeline &timeline) {
   double begin = std::numeric_limits<double>::max(), end = 0, busy = 0,
          ranks = 0;
   for (uint32_t player = 0; player < players.size(); ++player) {

@@ -1,9 +1,9 @@
-//===- Report.cpp - the predicted half of a report ------------------------===//
+//===- PredictionReport.cpp - the predicted half of a report --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Predict/Report.h"
+#include "PredictionReport.h"
 
 using namespace pp::predict;
 using namespace pprt;

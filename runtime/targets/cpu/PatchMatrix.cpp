@@ -5,8 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "PatchMatrix.h"
 
-#include <algorithm>
-
 using namespace pprt;
 using namespace pprt::cpu;
 
@@ -36,22 +34,3 @@ uint64_t PatchMatrix::rowOffset(uint64_t row) const {
     offset += row % rows[i].extent * rows[i].stride;
   return offset;
 }
-
-template <typename T>
-void PatchMatrix::load(const std::byte *data, ppx::ElementType element,
-                       Range rowRange, Range columnRange, bool transposed,
-                       const Block<T> &to) const {
-  if (transposed)
-    loadPatches({data, element, windows.data(), windows.size()},
-                {columns.data(), columns.size(), columnRange.begin},
-                {rows.data(), rows.size(), rowRange.begin}, to);
-  else
-    loadPatches({data, element, windows.data(), windows.size()},
-                {rows.data(), rows.size(), rowRange.begin},
-                {columns.data(), columns.size(), columnRange.begin}, to);
-}
-
-template void PatchMatrix::load(const std::byte *, ppx::ElementType, Range,
-                                Range, bool, const Block<float> &) const;
-template void PatchMatrix::load(const std::byte *, ppx::ElementType, Range,
-                                Range, bool, const Block<double> &) const;

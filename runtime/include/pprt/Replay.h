@@ -8,8 +8,8 @@
 // cores would show.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_HOST_REPLAY_H
-#define PPRT_HOST_REPLAY_H
+#ifndef PPRT_REPLAY_H
+#define PPRT_REPLAY_H
 
 #include "pprt/Mesh.h"
 #include "pprt/Ppx.h"
@@ -19,7 +19,7 @@
 #include <vector>
 
 #pragma GCC visibility push(default)
-namespace pprt::host {
+namespace pprt {
 
 struct Span {
   double begin = 0, end = 0;
@@ -87,7 +87,7 @@ struct TravelTime {
 /// The mean of all ranks.
 TravelTime travelTime(const Players &players, const Timeline &timeline);
 
-} // namespace pprt::host
+} // namespace pprt
 #pragma GCC visibility pop
 
-#endif // PPRT_HOST_REPLAY_H
+#endif // PPRT_REPLAY_H

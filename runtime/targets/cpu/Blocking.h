@@ -9,8 +9,8 @@
 // the bits of a result the same on any number of them.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_BACKENDS_CPU_BLOCKING_H
-#define PPRT_BACKENDS_CPU_BLOCKING_H
+#ifndef PPRT_TARGETS_CPU_BLOCKING_H
+#define PPRT_TARGETS_CPU_BLOCKING_H
 
 #include <algorithm>
 #include <cstdint>
@@ -82,4 +82,4 @@ struct Blocking {
 
 } // namespace pprt::cpu
 
-#endif // PPRT_BACKENDS_CPU_BLOCKING_H
+#endif // PPRT_TARGETS_CPU_BLOCKING_H

@@ -18,8 +18,8 @@
 // what it is given as a second result, its gradient, or the sums of an operand.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_BACKENDS_CUDA_MATRICES_H
-#define PPRT_BACKENDS_CUDA_MATRICES_H
+#ifndef PPRT_TARGETS_CUDA_MATRICES_H
+#define PPRT_TARGETS_CUDA_MATRICES_H
 
 #include "pprt/Ppx.h"
 #include "pprt/Status.h"
@@ -102,4 +102,4 @@ Expected<MatrixProducts> findProducts(const ppx::ContractionT &contraction);
 
 } // namespace pprt::cuda
 
-#endif // PPRT_BACKENDS_CUDA_MATRICES_H
+#endif // PPRT_TARGETS_CUDA_MATRICES_H

@@ -7,18 +7,36 @@
 // reads such a matrix where it lies, so blocks of it are loaded.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_BACKENDS_CPU_PATCHMATRIX_H
-#define PPRT_BACKENDS_CPU_PATCHMATRIX_H
+#ifndef PPRT_TARGETS_CPU_PATCHMATRIX_H
+#define PPRT_TARGETS_CPU_PATCHMATRIX_H
 
 #include "Blocking.h"
-#include "MatrixBlocks.h"
+#include "pprt/Ppx.h"
 
+#include <utility>
 #include <vector>
 
 namespace pprt::cpu {
 
-class PatchMatrix {
-public:
+/// One of the loops that make up the rows or the columns of a matrix: either it
+/// goes through elements `stride` apart, or it moves along a window. `stride`
+/// is then unused.
+struct PatchLoop {
+  uint64_t extent, stride;
+  int32_t window; ///< -1: none
+  int64_t step;
+};
+
+/// The loops that move along a window add up to a coordinate, from `offset` on.
+/// Where it is divisible and the quotient below `size`, the quotient steps by
+/// `stride`; elsewhere there are zeros.
+struct PatchWindow {
+  uint64_t size, stride;
+  int64_t offset;
+  uint64_t divisor;
+};
+
+struct PatchMatrix {
   PatchMatrix(const ppx::MatrixViewT &view, uint64_t rows, uint64_t columns);
 
   /// What is not a plain matrix: several loops, or windows.
@@ -40,17 +58,10 @@ public:
   /// Where row `row` begins, if no windows slide.
   uint64_t rowOffset(uint64_t row) const;
 
-  /// to = the elements in `rowRange` and `columnRange`, transposed or not; of
-  /// the tensor at `data`, which begins at the view's offset.
-  template <typename T>
-  void load(const std::byte *data, ppx::ElementType element, Range rowRange,
-            Range columnRange, bool transposed, const Block<T> &to) const;
-
-private:
   std::vector<PatchLoop> rows, columns; ///< major to minor
   std::vector<PatchWindow> windows;
 };
 
 } // namespace pprt::cpu
 
-#endif // PPRT_BACKENDS_CPU_PATCHMATRIX_H
+#endif // PPRT_TARGETS_CPU_PATCHMATRIX_H

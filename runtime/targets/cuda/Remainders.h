@@ -12,8 +12,8 @@
 // one that is left 0.01 and 0.02 ms (cublasLt 13.1).
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_BACKENDS_CUDA_REMAINDERS_H
-#define PPRT_BACKENDS_CUDA_REMAINDERS_H
+#ifndef PPRT_TARGETS_CUDA_REMAINDERS_H
+#define PPRT_TARGETS_CUDA_REMAINDERS_H
 
 #include "Matrices.h"
 
@@ -36,4 +36,4 @@ uint64_t tableBytes(const std::vector<MatrixProducts> &parts);
 
 } // namespace pprt::cuda
 
-#endif // PPRT_BACKENDS_CUDA_REMAINDERS_H
+#endif // PPRT_TARGETS_CUDA_REMAINDERS_H

@@ -3,15 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_HOST_MEMORYUSE_H
-#define PPRT_HOST_MEMORYUSE_H
+#ifndef PPRT_MEMORYUSE_H
+#define PPRT_MEMORYUSE_H
 
 #include "pprt/Ppx.h"
 
 #include <cstdint>
 
 #pragma GCC visibility push(default)
-namespace pprt::host {
+namespace pprt {
 
 /// Bytes of one rank: the arena, and what lives at the instruction of a body
 /// that needs the most. Of a hole between slots nobody is the owner, so that
@@ -28,7 +28,7 @@ struct MemoryUse {
 
 MemoryUse memoryOf(const ppx::ProgramT &program);
 
-} // namespace pprt::host
+} // namespace pprt
 #pragma GCC visibility pop
 
-#endif // PPRT_HOST_MEMORYUSE_H
+#endif // PPRT_MEMORYUSE_H

@@ -1,12 +1,12 @@
-//===- Report.h - the predicted half of a report ----------------*- C++ -*-===//
+//===- PredictionReport.h - a prediction in the report ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a prediction fills into the report of a run, or of none.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_PREDICT_REPORT_H
-#define PP_PREDICT_REPORT_H
+#ifndef PP_TOOLS_PREDICTIONREPORT_H
+#define PP_TOOLS_PREDICTIONREPORT_H
 
 #include "pp/Predict/Prediction.h"
 #include "pprt/host/Report.h"
@@ -20,4 +20,4 @@ void reportPrediction(const pprt::ppx::ArtifactT &artifact,
 
 } // namespace pp::predict
 
-#endif // PP_PREDICT_REPORT_H
+#endif // PP_TOOLS_PREDICTIONREPORT_H

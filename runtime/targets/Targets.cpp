@@ -5,7 +5,7 @@
 // The one place that knows all of them.
 //
 //===----------------------------------------------------------------------===//
-#include "Backends.h"
+#include "Targets.h"
 #include "pprt/Processor.h"
 
 #include <algorithm>

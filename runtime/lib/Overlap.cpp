@@ -8,12 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Program.h"
-#include "pprt/host/Replay.h"
+#include "pprt/Replay.h"
 
 #include <algorithm>
 
 using namespace pprt;
-using namespace pprt::host;
 
 /// Sorted and apart.
 static std::vector<Span> unite(std::vector<Span> spans) {
@@ -51,7 +50,7 @@ static double commonLength(const std::vector<Span> &a,
   return length;
 }
 
-TravelTime pprt::host::travelTime(const Players &players,
+TravelTime pprt::travelTime(const Players &players,
                                   const Timeline &timeline) {
   std::vector<std::vector<Span>> travels(players.size());
   for (const std::vector<Place> &commOp : players.findCommOps()) {

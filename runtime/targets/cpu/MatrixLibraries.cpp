@@ -1,0 +1,149 @@
+//===- MatrixLibraries.cpp - what libraries of products want --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "MatrixLibraries.h"
+#include "pprt/Program.h"
+
+#include <algorithm>
+
+using namespace pprt;
+using namespace pprt::cpu;
+
+namespace oneDnnMatmul {
+
+/// Multiply-adds that take about as long as the library needs for a call.
+constexpr uint64_t kWork = 1 << 17;
+
+static bool takes(const ProductShape &shape) {
+  return shape.element != ppx::ElementType_f64 &&
+         shape.rows * shape.columns * shape.steps >= kWork;
+}
+
+/// Of oneDNN 2.6.3's blocked products (brgemm_matmul_utils.cpp,
+/// init_scratchpad): copies of a chunk of either factor, the sums of a chunk of
+/// the result, and a list of blocks. In f32, chunks are of at most 1024 steps;
+/// processors with AMX may take all.
+static uint64_t scratchpadBytes(const ProductShape &shape) {
+  constexpr uint64_t mostRows = 256, mostColumns = 1024, mostSteps = 1024,
+                     block = 64, listed = 64, others = 16 << 10;
+  const uint64_t bytes = elementSize(shape.element);
+  const uint64_t rows = std::min(shape.rows + block, mostRows),
+                 columns = std::min(shape.columns + block, mostColumns),
+                 steps = shape.element == ppx::ElementType_f32
+                             ? std::min(shape.steps, mostSteps)
+                             : shape.steps + shape.steps / 2;
+  return others + listed * steps + (rows + block) * (steps + block) * bytes +
+         rows * columns * sizeof(float);
+}
+
+/// 1 MiB of f32 stays in the cache until its epilogues. Rows of a dense matrix
+/// are dense, columns are not.
+constexpr MatrixLibraryRules kRules = {
+    {/*rows=*/512, /*columns=*/512, /*wholeColumns=*/2048},
+    takes,
+    scratchpadBytes};
+
+} // namespace oneDnnMatmul
+
+namespace oneDnnGemm {
+
+// Of oneDNN 2.6.3, on any processor; a test holds them against what it
+// allocates.
+
+/// It packs the right matrix and a strip of the left, by steps: few and some
+/// it takes at once.
+constexpr uint64_t kFewSteps = 128, kSomeSteps = 768, kPackedSteps = 512;
+constexpr uint64_t kStrip = 448, kTile = 64;
+/// Its least, and what it adds to align its parts.
+constexpr uint64_t kLeast = 80 << 10, kGaps = 8 << 10;
+
+static bool takes(const ProductShape &shape) {
+  return shape.element == ppx::ElementType_f32;
+}
+
+static uint64_t scratchpadBytes(const ProductShape &shape) {
+  // With a single row or column there is nothing to pack for.
+  if (shape.rows == 1 || shape.columns == 1)
+    return 0;
+  const uint64_t steps =
+      shape.steps > kSomeSteps
+          ? kPackedSteps
+          : (std::max(shape.steps, kFewSteps) + 31) / 32 * 32;
+  return std::max(kLeast, kGaps + (shape.columns + kTile +
+                                   std::min(shape.rows + kTile, kStrip)) *
+                                      steps * sizeof(float));
+}
+
+/// The library finds its own blocks. Sums over long columns of the left matrix
+/// are up to a third faster in pieces.
+constexpr MatrixLibraryRules kRules = {
+    {/*rows=*/512, /*columns=*/1024, /*wholeColumns=*/0, /*stepsOfColumns=*/512},
+    takes,
+    scratchpadBytes};
+
+} // namespace oneDnnGemm
+
+namespace openBlasGemm {
+
+static bool takes(const ProductShape &shape) {
+  return shape.element != ppx::ElementType_bf16;
+}
+
+/// Large products are packed into buffers that the library keeps. On processors
+/// with AVX-512, small ones have some columns packed into memory that it
+/// allocates in every call.
+static uint64_t scratchpadBytes(const ProductShape &shape) {
+  constexpr uint64_t small = 1000000, columns = 32;
+  if (shape.lhs.transposed || shape.rhs.transposed ||
+      shape.rows * shape.columns * shape.steps > small)
+    return 0;
+  return 64 + columns * shape.steps * elementSize(shape.element);
+}
+
+constexpr MatrixLibraryRules kRules = {
+    {/*rows=*/512, /*columns=*/512}, takes, scratchpadBytes};
+
+} // namespace openBlasGemm
+
+const MatrixLibraryRules &cpu::rulesOf(ppx::MatrixLibrary library) {
+  return library == ppx::MatrixLibrary_openblas      ? openBlasGemm::kRules
+         : library == ppx::MatrixLibrary_onednn_gemm ? oneDnnGemm::kRules
+                                                     : oneDnnMatmul::kRules;
+}
+
+std::vector<Way> cpu::waysFor(const ppx::ContractionT &contraction,
+                              bool avx512) {
+  constexpr ppx::ElementType f32 = ppx::ElementType_f32;
+  constexpr Way matmul = {ppx::MatrixLibrary_onednn_matmul, f32,
+                          /*isCertain=*/false},
+                gemm = {ppx::MatrixLibrary_onednn_gemm, f32},
+                openblas = {ppx::MatrixLibrary_openblas, f32};
+  // Rows or columns, or steps of a left factor in rows, up to which oneDNN
+  // leads without AVX-512.
+  constexpr uint64_t narrow = 128, brief = 512;
+  // Multiply-adds that take less than a call of oneDNN.
+  constexpr uint64_t tiny = 1 << 17;
+  const bool isTiny = contraction.m * contraction.n * contraction.k < tiny;
+  const bool isBrief =
+      contraction.k <= brief && contraction.lhs->column_stride == 1;
+  switch (contraction.element) {
+  case ppx::ElementType_f64:
+    return {{ppx::MatrixLibrary_openblas, ppx::ElementType_f64}};
+  case ppx::ElementType_bf16:
+    // Without AVX-512 oneDNN's blocked products do not exist.
+    if (avx512)
+      return {{ppx::MatrixLibrary_onednn_matmul, ppx::ElementType_bf16,
+               /*isCertain=*/false},
+              matmul,
+              gemm,
+              openblas};
+    return {gemm, openblas};
+  default:
+    if (!isTiny &&
+        (avx512 || isBrief || std::min(contraction.m, contraction.n) <= narrow))
+      return {gemm, matmul, openblas};
+    return {openblas, gemm};
+  }
+}

@@ -38,6 +38,7 @@ function(pp_add_library name)
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PPMlir)
   target_precompile_headers(${name} REUSE_FROM PPPrecompiled)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${PP_UNITY})
   add_dependencies(${name} PPGenerated)
 endfunction()
 

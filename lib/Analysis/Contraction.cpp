@@ -63,13 +63,13 @@ SmallVector<StridedDim> pick(const StridedView &view, ArrayRef<int64_t> dims) {
   return picked;
 }
 
-constexpr int64_t kNone = -1;
+constexpr int64_t kAbsent = -1;
 
 /// A loop of a product and the dimensions that it goes through. Through lhs it
 /// goes by `step`, or moves by that along a window.
 struct ProductLoop {
-  int64_t size, lhs = kNone, rhs = kNone, result = kNone;
-  int64_t window = kNone, step = 1;
+  int64_t size, lhs = kAbsent, rhs = kAbsent, result = kAbsent;
+  int64_t window = kAbsent, step = 1;
 };
 
 /// A window of lhs. Coordinates begin at `offset`.
@@ -105,9 +105,9 @@ void Product::addPlain(OpTy op, ArrayRef<int64_t> resultDims) {
   for (auto [left, right] : llvm::zip_equal(op.getLhsBatch(), op.getRhsBatch()))
     batch.push_back({sizeOf(lhs, left), left, right, *next++});
   for (int64_t dim : op.getLhsFree())
-    rows.push_back({sizeOf(lhs, dim), dim, kNone, *next++});
+    rows.push_back({sizeOf(lhs, dim), dim, kAbsent, *next++});
   for (int64_t dim : op.getRhsFree())
-    columns.push_back({sizeOf(rhs, dim), kNone, dim, *next++});
+    columns.push_back({sizeOf(rhs, dim), kAbsent, dim, *next++});
   for (auto [left, right] :
        llvm::zip_equal(op.getLhsContract(), op.getRhsContract()))
     steps.push_back({sizeOf(lhs, left), left, right});
@@ -130,8 +130,8 @@ Product::Product(ConvolutionOp op) {
     int64_t positionsDim = op.getResultWindow()[index];
     int64_t positions = sizeOf(result, positionsDim);
     int64_t lhsDim = op.getLhsWindow()[index];
-    ProductLoop position{positions, kNone, kNone, positionsDim};
-    ProductLoop tap{window.taps, kNone, op.getRhsWindow()[index]};
+    ProductLoop position{positions, kAbsent, kAbsent, positionsDim};
+    ProductLoop tap{window.taps, kAbsent, op.getRhsWindow()[index]};
     position.step = window.stride;
     tap.step = step;
     // A window that never leaves lhs, and finds an element everywhere, is no
@@ -165,14 +165,14 @@ ViewLoops buildLoops(ArrayRef<ProductLoop> loops, const StridedView &view,
   ViewLoops result;
   for (const ProductLoop &loop : loops) {
     const bool isLhs = dim == &ProductLoop::lhs;
-    const bool slides = isLhs && loop.window != kNone;
+    const bool slides = isLhs && loop.window != kAbsent;
     // The only element of a window may lie outside of lhs.
     if (loop.size == 1 && !slides)
       continue;
     const uint64_t stride =
         slides ? 0 : view.dims[loop.*dim].stride * (isLhs ? loop.step : 1);
     // What follows a loop without a gap is one with it.
-    if (!slides && !result.empty() && result.back()->window == kNone &&
+    if (!slides && !result.empty() && result.back()->window == kAbsent &&
         result.back()->stride == stride * loop.size) {
       result.back()->extent *= loop.size;
       result.back()->stride = stride;
@@ -196,7 +196,7 @@ ViewLoops buildLoops(ArrayRef<ProductLoop> loops, const StridedView &view,
 
 /// One stride says all that these loops do.
 bool arePlain(const ViewLoops &loops) {
-  return loops.size() == 1 && loops.front()->window == kNone;
+  return loops.size() == 1 && loops.front()->window == kAbsent;
 }
 
 class ContractionMatcher {

@@ -35,7 +35,7 @@ LogicalResult expectElements(Operation *op, StringRef what, Value operand,
                            << label << ")";
 }
 
-SmallVector<int64_t> dropDims(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+SmallVector<int64_t> withoutDims(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
   SmallVector<int64_t> kept;
   for (auto [index, size] : llvm::enumerate(shape))
     if (!llvm::is_contained(dims, static_cast<int64_t>(index)))
@@ -76,7 +76,7 @@ LogicalResult ReduceOp::verify() {
                          << stringifyReduction(getReduction())
                          << " can reduce, got " << type << " (reduce_c3)";
   if (failed(expectShape(*this, getResult(),
-                         dropDims(type.getShape(), getDimensions()),
+                         withoutDims(type.getShape(), getDimensions()),
                          "reduce_c2")))
     return failure();
   bool isExtremum =
@@ -92,7 +92,7 @@ LogicalResult ArgmaxOp::verify() {
   if (failed(expectDimension(*this, dimension, type.getRank(), "argmax_c1")))
     return failure();
   if (failed(expectShape(*this, getResult(),
-                         dropDims(type.getShape(), dimension), "argmax_c1")))
+                         withoutDims(type.getShape(), dimension), "argmax_c1")))
     return failure();
   return expectElements(*this, "the largest", getOperand(), "argmax_c2");
 }

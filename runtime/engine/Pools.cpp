@@ -40,7 +40,7 @@ void pack(const Want &want, std::vector<std::byte> &bytes) {
 }
 
 /// Of all processes, one after another.
-std::vector<Want> unpack(const std::vector<std::byte> &bytes) {
+std::vector<Want> unpackWants(const std::vector<std::byte> &bytes) {
   std::vector<Want> wants;
   for (size_t at = 0; at < bytes.size();) {
     uint64_t numbers[4];
@@ -102,7 +102,7 @@ Status pprt::checkPools(World &world, const std::vector<PoolUse> &mine) {
       allGather(world, std::move(packed));
   if (!all)
     return all.status();
-  const std::vector<Want> wants = unpack(*all);
+  const std::vector<Want> wants = unpackWants(*all);
   for (const PoolUse &use : mine) {
     Status status = check(use, use.pool, wants);
     for (const MemoryPool &around : use.pool.around)

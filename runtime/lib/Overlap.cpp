@@ -50,8 +50,7 @@ static double commonLength(const std::vector<Span> &a,
   return length;
 }
 
-TravelTime pprt::travelTime(const Players &players,
-                                  const Timeline &timeline) {
+TravelTime pprt::travelTime(const Players &players, const Timeline &timeline) {
   std::vector<std::vector<Span>> travels(players.size());
   for (const std::vector<Place> &commOp : players.findCommOps()) {
     double begin = 0;

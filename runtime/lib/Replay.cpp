@@ -208,7 +208,7 @@ std::optional<Timeline> Replayer::run() {
 
 std::optional<Timeline>
 pprt::replay(const Players &players,
-                   const std::function<double(Place)> &duration) {
+             const std::function<double(Place)> &duration) {
   return Replayer(players, duration).run();
 }
 

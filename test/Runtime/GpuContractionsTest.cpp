@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ContractionCases.h"
-#include "targets/cuda/Remainders.h"
 #include "pprt/Target.h"
+#include "targets/cuda/Remainders.h"
 
 #include <algorithm>
 #include <array>

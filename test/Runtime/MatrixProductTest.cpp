@@ -43,8 +43,7 @@ Memory allocate(uint64_t bytes) {
 }
 
 /// Runs a product; the heap must give nothing.
-void expectNoHeap(ppx::MatrixLibrary library,
-                  const cpu::ProductShape &shape) {
+void expectNoHeap(ppx::MatrixLibrary library, const cpu::ProductShape &shape) {
   const auto product = cpu::createProduct(library, shape);
   if (!product)
     return;
@@ -72,9 +71,9 @@ void expectNoHeap(uint64_t rows, uint64_t columns, uint64_t steps) {
     for (bool left : {false, true})
       for (bool right : {false, true})
         for (uint64_t gap : {0, 5})
-          for (ppx::MatrixLibrary library : {ppx::MatrixLibrary_onednn_matmul,
-                                             ppx::MatrixLibrary_onednn_gemm,
-                                             ppx::MatrixLibrary_openblas})
+          for (ppx::MatrixLibrary library :
+               {ppx::MatrixLibrary_onednn_matmul,
+                ppx::MatrixLibrary_onednn_gemm, ppx::MatrixLibrary_openblas})
             expectNoHeap(library, {element,
                                    rows,
                                    columns,

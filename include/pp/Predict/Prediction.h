@@ -66,7 +66,7 @@ Prediction predict(const pprt::ppx::ArtifactT &artifact,
 
 /// Of a rank of the program: with its staging.
 pprt::MemoryUse memoryOf(const Prediction &prediction,
-                               const ProgramPrediction &program, uint32_t rank);
+                         const ProgramPrediction &program, uint32_t rank);
 
 /// Tables and a drawing for people, at most about `columns` wide where names
 /// allow it.

@@ -29,9 +29,10 @@ std::unique_ptr<MatrixProduct> cpu::createProduct(ppx::MatrixLibrary library,
                                                   const ProductShape &shape) {
   if (!rulesOf(library).takes(shape))
     return nullptr;
-  return library == ppx::MatrixLibrary_openblas      ? createOpenBlas(shape)
-         : library == ppx::MatrixLibrary_onednn_gemm ? createOneDnnGemm(shape)
-                                                     : createOneDnnMatmul(shape);
+  return library == ppx::MatrixLibrary_openblas ? createOpenBlas(shape)
+         : library == ppx::MatrixLibrary_onednn_gemm
+             ? createOneDnnGemm(shape)
+             : createOneDnnMatmul(shape);
 }
 
 /// Where a block of a matrix lies.
@@ -136,17 +137,17 @@ BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
 }
 
 template <typename T> bool BlockedContraction<T>::createProducts() {
-  return plan.isTaken() &&
-         plan.forEachProduct([&](size_t index, const ProductShape &shape) {
-           std::unique_ptr<MatrixProduct> &product = products[index];
-           if (product)
-             return true;
-           product = createProduct(plan.way.library, shape);
-           if (product)
-             scratchpadBytes = std::max(
-                 scratchpadBytes, alignScratch(product->scratchpadBytes()));
-           return product != nullptr;
-         });
+  return plan.isTaken() && plan.forEachProduct([&](size_t index,
+                                                   const ProductShape &shape) {
+    std::unique_ptr<MatrixProduct> &product = products[index];
+    if (product)
+      return true;
+    product = createProduct(plan.way.library, shape);
+    if (product)
+      scratchpadBytes =
+          std::max(scratchpadBytes, alignScratch(product->scratchpadBytes()));
+    return product != nullptr;
+  });
 }
 
 /// Where the library finds a block of a factor.
@@ -193,24 +194,23 @@ void BlockedContraction<T>::runBlock(void *const *arguments, std::byte *scratch,
     scratch[blockBytes + scratchpadBytes - 1] = std::byte(0);
   const StridedMatrix result =
       locate(plan.out, arguments, itemOffset(plan.out, item), rows, columns);
-  const Block<T> block = {blocking.outInPlace
-                              ? reinterpret_cast<T *>(result.data)
-                              : elements + plan.lhsElements + plan.rhsElements,
-                          rows.size(), columns.size(), plan.outLeading(columns)};
+  const Block<T> block = {
+      blocking.outInPlace ? reinterpret_cast<T *>(result.data)
+                          : elements + plan.lhsElements + plan.rhsElements,
+      rows.size(), columns.size(), plan.outLeading(columns)};
   for (uint64_t step = 0; step < blocking.steps.count(); ++step) {
     const Range steps = blocking.steps.at(step);
     const void *left = place(plan.lhs, arguments, item, rows, steps, elements);
-    const void *right =
-        place(plan.rhs, arguments, item, steps, columns, elements + plan.lhsElements);
+    const void *right = place(plan.rhs, arguments, item, steps, columns,
+                              elements + plan.lhsElements);
     products[plan.indexOf(rows, columns, steps)]->run(left, right, block.data,
-                                                        scratch + blockBytes);
+                                                      scratch + blockBytes);
   }
   for (const Epilogue &epilogue : epilogues) {
     StridedMatrix operand = {};
     if (epilogue.hasOperand)
-      operand =
-          locate(epilogue.operand, arguments,
-                 itemOffset(epilogue.operand, item), rows, columns);
+      operand = locate(epilogue.operand, arguments,
+                       itemOffset(epilogue.operand, item), rows, columns);
     finish(epilogue.kind, operand, block);
   }
   if (!blocking.outInPlace)

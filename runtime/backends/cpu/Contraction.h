@@ -20,10 +20,10 @@ namespace pprt::cpu {
 
 class Contraction {
 public:
-  /// Assumes verifyContraction() (targets/Targets.h) succeeded. Begins with the library that the
-  /// contraction names. If `workspace` bytes do not suffice, takes fewer
-  /// threads, then another library. Null if nothing fits, or a library is
-  /// missing.
+  /// Assumes verifyContraction() (targets/Targets.h) succeeded. Begins with the
+  /// library that the contraction names. If `workspace` bytes do not suffice,
+  /// takes fewer threads, then another library. Null if nothing fits, or a
+  /// library is missing.
   static std::unique_ptr<Contraction>
   create(const ppx::ContractionT &contraction, unsigned threads,
          uint64_t workspace = std::numeric_limits<uint64_t>::max());

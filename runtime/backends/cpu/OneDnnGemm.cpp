@@ -22,15 +22,17 @@ using namespace pprt::cpu;
 
 namespace {
 
-/// Kernels that oneDNN 2.6.3 generates at its first calls, and keeps, are smaller.
-constexpr uint64_t kNote = 16000;
+/// Kernels that oneDNN 2.6.3 generates at its first calls and keeps are
+/// smaller.
+constexpr uint64_t kGemmKeeps = 16000;
+
 class OneDnnGemm final : public MatrixProduct {
 public:
   explicit OneDnnGemm(const ProductShape &shape) : shape(shape) {}
 
   void run(const void *lhs, const void *rhs, void *out,
            std::byte *scratchpad) const override {
-    const Lending scope(scratchpad, scratchpadBytes(), kNote);
+    const Lending scope(scratchpad, scratchpadBytes(), kGemmKeeps);
     const OneThread thread; // libgomp makes notes, too
     const auto order = [](const FactorLayout &factor) {
       return factor.transposed ? 'T' : 'N';

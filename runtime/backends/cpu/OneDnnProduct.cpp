@@ -25,7 +25,7 @@ using dnnl::memory;
 namespace {
 
 /// What a call allocates to describe its operands is smaller.
-constexpr uint64_t kNote = 4096;
+constexpr uint64_t kMatmulKeeps = 4096;
 
 const dnnl::engine &processor() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -50,7 +50,7 @@ public:
 
   void run(const void *left, const void *right, void *result,
            std::byte *scratchpad) const override {
-    const Lending scope(nullptr, 0, kNote);
+    const Lending scope(nullptr, 0, kMatmulKeeps);
     dnnl::stream stream(processor());
     primitive.execute(stream, {{DNNL_ARG_SRC, at(lhs, left)},
                                {DNNL_ARG_WEIGHTS, at(rhs, right)},

@@ -31,7 +31,7 @@ struct Allocator {
   void *(*allocate)(int) = nullptr;
   void (*free)(void *) = nullptr;
 };
-std::atomic<bool> isLoaded{false};
+std::atomic<bool> hasAllocator{false};
 Allocator allocator; ///< once it is loaded
 
 /// Products that may be computed at a time: half of the buffers that the
@@ -96,7 +96,7 @@ void *openLibrary() {
   return dlopen(kName, RTLD_NOW | RTLD_LOCAL);
 }
 
-Expected<OpenBlas> load() {
+Expected<OpenBlas> loadOpenBlas() {
   void *library = openLibrary();
   if (!library)
     return findLack(
@@ -128,14 +128,14 @@ Expected<OpenBlas> load() {
   allocator = {
       reinterpret_cast<void *(*)(int)>(dlsym(library, "blas_memory_alloc")),
       reinterpret_cast<void (*)(void *)>(dlsym(library, "blas_memory_free"))};
-  isLoaded = allocator.allocate && allocator.free;
+  hasAllocator = allocator.allocate && allocator.free;
   return functions;
 }
 
 } // namespace
 
 const Expected<OpenBlas> &cpu::openBlas() {
-  static const Expected<OpenBlas> library = load();
+  static const Expected<OpenBlas> library = loadOpenBlas();
   return library;
 }
 
@@ -162,7 +162,7 @@ static Status mapBuffers(Reserved &all) {
 }
 
 Expected<std::shared_ptr<const void>> cpu::reserveBuffers(unsigned products) {
-  if (!isLoaded)
+  if (!hasAllocator)
     return std::shared_ptr<const void>();
   Reserved &all = reserved();
   std::lock_guard<std::mutex> lock(all.mutex);

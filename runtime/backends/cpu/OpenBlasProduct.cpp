@@ -55,8 +55,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<MatrixProduct>
-cpu::createOpenBlas(const ProductShape &shape) {
+std::unique_ptr<MatrixProduct> cpu::createOpenBlas(const ProductShape &shape) {
   const Expected<OpenBlas> &library = openBlas();
   return library ? std::make_unique<OpenBlasProduct>(*library, shape) : nullptr;
 }

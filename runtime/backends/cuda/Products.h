@@ -22,8 +22,8 @@
 #ifndef PPRT_BACKENDS_CUDA_PRODUCTS_H
 #define PPRT_BACKENDS_CUDA_PRODUCTS_H
 
-#include "Gpu.h"
 #include "../../targets/cuda/Matrices.h"
+#include "Gpu.h"
 
 #include <functional>
 #include <mutex>

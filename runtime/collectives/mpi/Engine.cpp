@@ -29,7 +29,7 @@ static constexpr std::chrono::microseconds kLongest(1000);
 static constexpr std::chrono::microseconds kEager(50), kNap(20);
 static constexpr std::chrono::milliseconds kHelping(100);
 /// How long requests that nobody awaits have at the end.
-static constexpr std::chrono::milliseconds kLast(200);
+static constexpr std::chrono::milliseconds kDraining(200);
 
 Status mpi::check(int code, const char *call) {
   if (code == MPI_SUCCESS)
@@ -95,7 +95,7 @@ Engine::~Engine() {
     return;
   const auto finish = [this] {
     // What was cancelled ends soon.
-    const auto end = Clock::now() + kLast;
+    const auto end = Clock::now() + kDraining;
     for (testLeft(); !left.empty() && Clock::now() < end; testLeft())
       std::this_thread::sleep_for(kShortest);
     if (finishes && brokenBy.ok() && requests.empty() && left.empty())
@@ -126,8 +126,8 @@ void Engine::callAtStart(std::function<void()> work, Clock::time_point end) {
   if (callUntil(std::move(work), end))
     return;
   // Whoever was stopped itself wakes to be ended: others have said it.
-  if (Clock::now() > end + kLast)
-    std::this_thread::sleep_for(10 * kLast);
+  if (Clock::now() > end + kDraining)
+    std::this_thread::sleep_for(10 * kDraining);
   printError("not all processes joined while MPI started: one has stopped, or "
              "its host cannot be reached");
   _exit(int(ExitCode::hang));

@@ -17,7 +17,7 @@ static constexpr uint64_t kNote = UINT64_MAX;
 static constexpr uint64_t kStray = UINT64_MAX - 1;
 /// How long an answer may take when a user wants the end: its process tells
 /// another one twice a second that it is there.
-static constexpr std::chrono::duration<double> kComingSoon(1);
+static constexpr std::chrono::duration<double> kAnswersSoon(1);
 
 void Inquiry::watch(std::weak_ptr<Watched> watched) {
   const bool ends = watched.expired();
@@ -104,7 +104,7 @@ bool Inquiry::serve() {
 }
 
 std::chrono::duration<double> Inquiry::patienceFor(ExitCode why) const {
-  return why == ExitCode::interrupted ? std::min(kComingSoon, patience)
+  return why == ExitCode::interrupted ? std::min(kAnswersSoon, patience)
                                       : patience;
 }
 

@@ -18,7 +18,7 @@ static constexpr int kConnectTag = 0, kFailureTag = 1;
 /// How long a process that speaks to the world may take to answer an inquiry:
 /// one that has left its session never does. Where the world itself waits less
 /// for a word, it comes first.
-static constexpr std::chrono::seconds kAnswering(30), kComing(2);
+static constexpr std::chrono::seconds kAnswering(30), kConnecting(2);
 /// Where those of places begin, after the inquiry's.
 static constexpr uint64_t kFirstTag = 4;
 static_assert(kFirstTag > Inquiry::kNoteTag && kFirstTag > Inquiry::kRanksTag);
@@ -46,7 +46,7 @@ MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
              ? kAnswering
              : std::min(kAnswering,
                         std::chrono::seconds(limits.silenceSeconds))) +
-            kComing,
+            kConnecting,
         [this](const Status &status) { abort(status); });
   engine->call([&] {
     if (inquiry)

@@ -14,10 +14,10 @@ using namespace pprt;
 using namespace pprt::polled;
 
 /// How long a failed section waits for ranks that are inside a kernel.
-static constexpr std::chrono::seconds kLeaving(1);
+static constexpr std::chrono::seconds kThreadsLeave(1);
 /// How often at least the watchdog asks for an interruption and for failures
 /// elsewhere.
-static constexpr std::chrono::duration<double> kAsking(0.25);
+static constexpr std::chrono::duration<double> kAskAgain(0.25);
 
 /// The device's memory and kernels, and what the transport is told.
 Status PolledExecutor::State::prepare() {
@@ -142,7 +142,8 @@ Status PolledExecutor::submit(Section section, int64_t step) {
   state->changed.wait(
       lock, [&] { return state->running == 0 || !state->failure.ok(); });
   // Ranks that only wait leave at once; one inside a kernel may never.
-  state->changed.wait_for(lock, kLeaving, [&] { return state->running == 0; });
+  state->changed.wait_for(lock, kThreadsLeave,
+                          [&] { return state->running == 0; });
   stuck = state->running != 0;
   return state->failure;
 }
@@ -242,7 +243,7 @@ void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
   // Clocks end in some 290 years.
   const std::chrono::duration<double> often(std::min(limits.hangSeconds, 1e9) /
                                             8);
-  const auto pause = often.count() > 0 ? std::min(often, kAsking) : kAsking;
+  const auto pause = often.count() > 0 ? std::min(often, kAskAgain) : kAskAgain;
   std::unique_lock<std::mutex> lock(state->mutex);
   Clock::time_point asked = state->since = Clock::now();
   while (!state->quit) {

@@ -93,20 +93,15 @@ uint64_t BlockedProduct::outLeading(Range columns) const {
 
 /// Whether steps are added to what is already there.
 static bool adds(const BlockedProduct &product, Range steps) {
-  return steps.begin > 0 ||
-         (product.blocking.outInPlace && product.accumulate);
+  return steps.begin > 0 || (product.blocking.outInPlace && product.accumulate);
 }
 
 ProductShape BlockedProduct::shape(Range rows, Range columns,
                                    Range steps) const {
-  return {way.multiplied,
-          rows.size(),
-          columns.size(),
-          steps.size(),
-          lhs.layout(rows, steps),
-          rhs.layout(steps, columns),
-          outLeading(columns),
-          alpha,
+  return {way.multiplied,          rows.size(),
+          columns.size(),          steps.size(),
+          lhs.layout(rows, steps), rhs.layout(steps, columns),
+          outLeading(columns),     alpha,
           adds(*this, steps)};
 }
 
@@ -143,8 +138,8 @@ uint64_t BlockedProduct::blockBytes() const {
 uint64_t BlockedProduct::workspaceBytes(unsigned threads) const {
   uint64_t scratchpad = 0;
   forEachProduct([&](size_t, const ProductShape &product) {
-    scratchpad = std::max(scratchpad,
-                          rulesOf(way.library).scratchpadBytes(product));
+    scratchpad =
+        std::max(scratchpad, rulesOf(way.library).scratchpadBytes(product));
     return true;
   });
   return parts(threads) * (blockBytes() + alignScratch(scratchpad));

@@ -67,8 +67,8 @@ public:
         continue;
       if (contraction.library == ppx::MatrixLibrary_any)
         contraction.library = way.library;
-      contraction.workspace_bytes =
-          std::max(contraction.workspace_bytes, product.workspaceBytes(threads));
+      contraction.workspace_bytes = std::max(contraction.workspace_bytes,
+                                             product.workspaceBytes(threads));
       if (way.isCertain)
         return;
     }

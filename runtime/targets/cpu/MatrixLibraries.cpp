@@ -78,10 +78,11 @@ static uint64_t scratchpadBytes(const ProductShape &shape) {
 
 /// The library finds its own blocks. Sums over long columns of the left matrix
 /// are up to a third faster in pieces.
-constexpr MatrixLibraryRules kRules = {
-    {/*rows=*/512, /*columns=*/1024, /*wholeColumns=*/0, /*stepsOfColumns=*/512},
-    takes,
-    scratchpadBytes};
+constexpr MatrixLibraryRules kRules = {{/*rows=*/512, /*columns=*/1024,
+                                        /*wholeColumns=*/0,
+                                        /*stepsOfColumns=*/512},
+                                       takes,
+                                       scratchpadBytes};
 
 } // namespace oneDnnGemm
 

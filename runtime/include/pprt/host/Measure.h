@@ -9,8 +9,8 @@
 #ifndef PPRT_HOST_MEASURE_H
 #define PPRT_HOST_MEASURE_H
 
-#include "pprt/Session.h"
 #include "pprt/Replay.h"
+#include "pprt/Session.h"
 #include "pprt/host/Report.h"
 #include "pprt/host/Trace.h"
 
@@ -36,8 +36,8 @@ public:
   /// At least one.
   explicit LastSteps(uint64_t most) : most(most) {}
 
-  /// Takes the step that the session has made last, the `step`-th; of other processes' ranks
-  /// what was collected since.
+  /// Takes the step that the session has made last, the `step`-th; of other
+  /// processes' ranks what was collected since.
   void add(const Session &session, uint64_t step);
   /// Of all of them, one after another, with a row that names them.
   Trace trace(const Session &session) const;

@@ -12,9 +12,9 @@
 #include "pprt/Communication.h"
 #include "pprt/DeviceMemory.h"
 #include "pprt/Execution.h"
-#include "pprt/Status.h"
 #include "pprt/MemoryUse.h"
 #include "pprt/Replay.h"
+#include "pprt/Status.h"
 
 #include <cstdint>
 #include <optional>

@@ -17,7 +17,7 @@ static std::optional<IntegerBeyond> find(uint64_t bound, const void *values,
     T value;
     std::memcpy(&value, static_cast<const std::byte *>(values) + i * sizeof(T),
                 sizeof(T));
-    // Below 0 is beyond all.
+    // Negative values are out of bounds, too.
     if (value < 0 || uint64_t(value) >= bound)
       return IntegerBeyond{i, value};
   }

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Precompiled once for everything that knows no MLIR: the artifact's generated
-// header and what it stands on, 2 s a file otherwise.
+// Precompiled once for all code without MLIR: the artifact's generated header
+// and what it includes, 2 s a file otherwise.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Ppx.h"

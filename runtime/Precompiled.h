@@ -1,4 +1,4 @@
-//===- Precompiled.h - what most files of the runtime need ------*- C++ -*-===//
+//===- Precompiled.h - headers of most files of the runtime -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

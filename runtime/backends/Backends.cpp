@@ -1,4 +1,4 @@
-//===- Backends.cpp - the kinds of devices that there are -----------------===//
+//===- Backends.cpp - the known kinds of devices --------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

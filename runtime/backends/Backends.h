@@ -1,4 +1,4 @@
-//===- Backends.h - what the runtime's own backends have --------*- C++ -*-===//
+//===- Backends.h - devices of the runtime's own backends -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

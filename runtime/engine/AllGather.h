@@ -1,4 +1,4 @@
-//===- AllGather.h - what all processes have, at all of them ----*- C++ -*-===//
+//===- AllGather.h - the bytes of all processes, in each --------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

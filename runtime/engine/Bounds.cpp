@@ -1,4 +1,4 @@
-//===- Bounds.cpp - integers that an argument does not take ---------------===//
+//===- Bounds.cpp - integers outside of an argument's bounds --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Bounds.h - integers that an argument does not take -------*- C++ -*-===//
+//===- Bounds.h - integers outside of an argument's bounds ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

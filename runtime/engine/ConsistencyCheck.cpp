@@ -1,5 +1,4 @@
-//===- ConsistencyCheck.cpp - what has to be the same in all processes
-//------------===//
+//===- ConsistencyCheck.cpp - bytes that all processes must share ---------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

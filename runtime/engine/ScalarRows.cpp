@@ -1,4 +1,4 @@
-//===- ScalarRows.cpp - what launches know of where and when --------------===//
+//===- ScalarRows.cpp - scalars of launches: place and time ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

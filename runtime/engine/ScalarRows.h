@@ -1,4 +1,4 @@
-//===- ScalarRows.h - what launches know of where and when ------*- C++ -*-===//
+//===- ScalarRows.h - scalars of launches: place and time -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

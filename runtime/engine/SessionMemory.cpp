@@ -1,4 +1,4 @@
-//===- SessionMemory.cpp - what a session takes of its devices ------------===//
+//===- SessionMemory.cpp - device memory of a session ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

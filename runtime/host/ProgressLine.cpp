@@ -1,4 +1,4 @@
-//===- ProgressLine.cpp - What a run shows while it runs ------------------===//
+//===- ProgressLine.cpp - Progress shown during a run ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

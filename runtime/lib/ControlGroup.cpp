@@ -1,4 +1,4 @@
-//===- ControlGroup.cpp - what a container leaves of a machine ------------===//
+//===- ControlGroup.cpp - limits that containers set ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

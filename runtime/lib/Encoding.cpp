@@ -1,4 +1,4 @@
-//===- Encoding.cpp - what FlatBuffers leaves to its reader ---------------===//
+//===- Encoding.cpp - checks that FlatBuffers lacks -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

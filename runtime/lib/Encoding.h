@@ -1,4 +1,4 @@
-//===- Encoding.h - what FlatBuffers leaves to its reader -------*- C++ -*-===//
+//===- Encoding.h - checks that FlatBuffers lacks ---------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

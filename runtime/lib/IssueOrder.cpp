@@ -1,4 +1,4 @@
-//===- IssueOrder.cpp - in which order devices may be told ----------------===//
+//===- IssueOrder.cpp - an order of commands for devices ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Lack.h - what the system has no more of ------------------*- C++ -*-===//
+//===- Lack.h - memory and descriptors that run out -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Launcher.cpp - who started this process, beside others -------------===//
+//===- Launcher.cpp - the launcher of this process ------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

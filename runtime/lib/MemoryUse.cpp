@@ -1,4 +1,4 @@
-//===- MemoryUse.cpp - what lives in an arena at its fullest --------------===//
+//===- MemoryUse.cpp - the contents of an arena at its peak ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

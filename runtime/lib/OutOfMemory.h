@@ -1,4 +1,4 @@
-//===- OutOfMemory.h - where memory lacks -----------------------*- C++ -*-===//
+//===- OutOfMemory.h - failures for want of memory --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Overlap.cpp - how much of communication nobody waits for -----------===//
+//===- Overlap.cpp - communication hidden behind kernels ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

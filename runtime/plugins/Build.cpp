@@ -1,4 +1,4 @@
-//===- Build.cpp - which sources this was built from ----------------------===//
+//===- Build.cpp - a digest of the sources of this build ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

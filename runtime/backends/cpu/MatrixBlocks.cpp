@@ -1,4 +1,4 @@
-//===- MatrixBlocks.cpp - what contractions do beside products ------------===//
+//===- MatrixBlocks.cpp - blocks of matrices, and epilogues ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- MatrixBlocks.h - what contractions do beside products ----*- C++ -*-===//
+//===- MatrixBlocks.h - blocks of matrices, and epilogues -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

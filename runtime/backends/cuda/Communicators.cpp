@@ -1,4 +1,4 @@
-//===- Communicators.cpp - who meets by NCCL ------------------------------===//
+//===- Communicators.cpp - NCCL's, for groups of ranks --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

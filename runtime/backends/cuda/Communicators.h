@@ -1,4 +1,4 @@
-//===- Communicators.h - who meets by NCCL ----------------------*- C++ -*-===//
+//===- Communicators.h - NCCL's, for groups of ranks ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

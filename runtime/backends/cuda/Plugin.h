@@ -1,4 +1,4 @@
-//===- Plugin.h - the library that is opened when a GPU is asked for ------===//
+//===- Plugin.h - the library that is opened for GPUs ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

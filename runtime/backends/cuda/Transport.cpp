@@ -1,4 +1,4 @@
-//===- Transport.cpp - how ranks on several GPUs meet ---------------------===//
+//===- Transport.cpp - communication between GPUs -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Transport.h - how ranks on several GPUs meet -------------*- C++ -*-===//
+//===- Transport.h - communication between GPUs -----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

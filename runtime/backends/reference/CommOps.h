@@ -1,4 +1,4 @@
-//===- CommOps.h - who waits for whom, and whether they agree ---*- C++ -*-===//
+//===- CommOps.h - members of comm ops, and their agreement -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

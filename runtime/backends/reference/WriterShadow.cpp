@@ -1,4 +1,4 @@
-//===- WriterShadow.cpp - who wrote each byte last ------------------------===//
+//===- WriterShadow.cpp - the last writer of each byte --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

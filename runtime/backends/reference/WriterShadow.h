@@ -1,4 +1,4 @@
-//===- WriterShadow.h - who wrote each byte last ----------------*- C++ -*-===//
+//===- WriterShadow.h - the last writer of each byte ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

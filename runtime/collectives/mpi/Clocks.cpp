@@ -1,4 +1,4 @@
-//===- Clocks.cpp - how the clocks of processes stand to each other -------===//
+//===- Clocks.cpp - offsets between the clocks of processes ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

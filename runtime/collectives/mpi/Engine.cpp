@@ -1,4 +1,4 @@
-//===- Engine.cpp - who calls MPI, one at a time --------------------------===//
+//===- Engine.cpp - the threads that call MPI, one at a time --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Engine.h - who calls MPI, one at a time ------------------*- C++ -*-===//
+//===- Engine.h - the threads that call MPI, one at a time ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Failures.h - what the processes know of failures ---------*- C++ -*-===//
+//===- Failures.h - failures known to the processes -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Letter.h - a failure as processes tell each other --------*- C++ -*-===//
+//===- Letter.h - a failure as a message ------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Members.h - what a transport keeps of participants -------*- C++ -*-===//
+//===- Members.h - a transport's state of participants ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

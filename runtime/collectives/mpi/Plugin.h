@@ -1,4 +1,4 @@
-//===- Plugin.h - the library that is opened when MPI is asked for *- C++ -*-=//
+//===- Plugin.h - the library that is opened for MPI ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -8,7 +8,7 @@
 // waits for long: a process that has stopped, or hangs, never comes.
 //
 // Each process tells the next one twice a second that it is there. So processes
-// detect one that has stopped, whether they wait for a step or a decision.
+// detect a stopped one, whether they wait for a step or a decision.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_WORLD_H

@@ -1,4 +1,4 @@
-//===- Awaiting.cpp - until a section has ended ---------------------------===//
+//===- Awaiting.cpp - waiting for the end of a section --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

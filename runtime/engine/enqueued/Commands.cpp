@@ -1,4 +1,4 @@
-//===- Commands.cpp - what streams are told, and who waits for whom -------===//
+//===- Commands.cpp - commands for streams, and their waits ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

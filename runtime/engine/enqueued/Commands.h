@@ -1,4 +1,4 @@
-//===- Commands.h - what streams are told, and who waits for whom -*- C++ -*-=//
+//===- Commands.h - commands for streams, and their waits -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- EnqueuedExecutor.cpp - tells streams a section at once -------------===//
+//===- EnqueuedExecutor.cpp - gives streams a section at once -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- EnqueuedExecutor.h - tells streams a section at once -----*- C++ -*-===//
+//===- EnqueuedExecutor.h - gives streams a section at once -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- MemoryNeeds.cpp - what a run takes of a device, by name ------------===//
+//===- MemoryNeeds.cpp - device memory of a run, by name ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

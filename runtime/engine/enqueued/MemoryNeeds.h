@@ -1,4 +1,4 @@
-//===- MemoryNeeds.h - what a run takes of a device, by name ----*- C++ -*-===//
+//===- MemoryNeeds.h - device memory of a run, by name ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -53,8 +53,7 @@ struct MemoryReadings {
   std::optional<uint64_t> now;
 };
 
-/// Number of recorded bodies that may be under way: one that runs, and the
-/// next.
+/// Recorded bodies that may be under way: one runs, the next one waits.
 constexpr unsigned kStepsAhead = 2;
 
 /// `stepsAhead` bodies may be under way, each of which is recorded if any is.

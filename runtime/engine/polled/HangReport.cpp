@@ -1,4 +1,4 @@
-//===- HangReport.cpp - who waits on whom ---------------------------------===//
+//===- HangReport.cpp - ranks that wait for each other --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

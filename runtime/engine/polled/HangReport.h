@@ -1,4 +1,4 @@
-//===- HangReport.h - who waits on whom -------------------------*- C++ -*-===//
+//===- HangReport.h - ranks that wait for each other ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -68,7 +68,7 @@ private:
     size_t running = 0; ///< ranks that have not finished the command
     bool quit = false;
     Status failure;
-    /// What the watchdog saw last, and since when.
+    /// State that the watchdog saw last, and since when.
     uint64_t seenCommand = 0, seenProgress = 0;
     std::vector<uint64_t> seenCalls; ///< by rank
     std::chrono::steady_clock::time_point since;

@@ -1,4 +1,4 @@
-//===- AllocationCounter.h - what the heap gives to a rank ------*- C++ -*-===//
+//===- AllocationCounter.h - heap memory of a rank --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

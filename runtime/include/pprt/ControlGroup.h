@@ -1,4 +1,4 @@
-//===- ControlGroup.h - what a container leaves of a machine ----*- C++ -*-===//
+//===- ControlGroup.h - limits that containers set --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

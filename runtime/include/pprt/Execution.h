@@ -1,4 +1,4 @@
-//===- Execution.h - what an execution takes and tells ----------*- C++ -*-===//
+//===- Execution.h - types of sessions and backends -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

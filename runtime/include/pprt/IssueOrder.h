@@ -1,4 +1,4 @@
-//===- IssueOrder.h - in which order devices may be told --------*- C++ -*-===//
+//===- IssueOrder.h - an order of commands for devices ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

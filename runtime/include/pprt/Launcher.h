@@ -1,4 +1,4 @@
-//===- Launcher.h - who started this process, beside others -----*- C++ -*-===//
+//===- Launcher.h - the launcher of this process ----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

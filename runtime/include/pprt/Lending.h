@@ -1,4 +1,4 @@
-//===- Lending.h - heap memory out of a block of the caller's ---*- C++ -*-===//
+//===- Lending.h - heap memory from a block of the caller -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- MemoryUse.h - what lives in an arena at its fullest ------*- C++ -*-===//
+//===- MemoryUse.h - the contents of an arena at its peak -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- StreamDevice.h - a device whose streams run behind the host -*- C++ -*-//
+//===- StreamDevice.h - a device with asynchronous streams ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

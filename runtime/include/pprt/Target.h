@@ -9,8 +9,8 @@
 // result does not depend on the machine that compiles.
 //
 // Each level of this machine's processors is a target, named as the psABI names
-// it; "cpu" stands for the highest one that the machine has. GPUs of NVIDIA are
-// targets by their architecture, sm_80 and so on.
+// it; "cpu" stands for the machine's highest level. GPUs of NVIDIA are targets by
+// their architecture, sm_80 and so on.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TARGET_H

@@ -1,4 +1,4 @@
-//===- TransportModel.h - what is known of a transport ----------*- C++ -*-===//
+//===- TransportModel.h - a transport's need for memory ---------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

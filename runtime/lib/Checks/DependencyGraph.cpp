@@ -1,4 +1,4 @@
-//===- DependencyGraph.cpp - what must complete before what ---------------===//
+//===- DependencyGraph.cpp - the order of instructions --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- DependencyGraph.h - what must complete before what -------*- C++ -*-===//
+//===- DependencyGraph.h - the order of instructions ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- MatrixLibraries.cpp - what libraries of products want --------------===//
+//===- MatrixLibraries.cpp - rules of libraries for products --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- MatrixLibraries.h - what libraries of products want ------*- C++ -*-===//
+//===- MatrixLibraries.h - rules of libraries for products ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

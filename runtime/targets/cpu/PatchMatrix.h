@@ -28,7 +28,7 @@ struct PatchLoop {
 };
 
 /// The loops that move along a window add up to a coordinate, from `offset` on.
-/// Where it is divisible and the quotient below `size`, the quotient steps by
+/// If it is divisible and the quotient below `size`, the quotient steps by
 /// `stride`; elsewhere there are zeros.
 struct PatchWindow {
   uint64_t size, stride;

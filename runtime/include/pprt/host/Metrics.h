@@ -1,4 +1,4 @@
-//===- Metrics.h - What every step told, as it happens ----------*- C++ -*-===//
+//===- Metrics.h - Results of every step, as it happens ---------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- ProgressLine.h - What a run shows while it runs ----------*- C++ -*-===//
+//===- ProgressLine.h - Progress shown during a run -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

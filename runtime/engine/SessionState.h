@@ -85,8 +85,7 @@ struct Session::State {
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options);
   /// Checks that `call` is in order, and has the inputs that its section loads.
-  /// Of several processes another may have them, so each then finds out by
-  /// running the section.
+  /// Another process may have them: several processes find out by running it.
   Status expect(Phase wanted, Section section, const char *call) const;
   /// Checks that parameters and states have values.
   Status expectValues() const;

@@ -26,7 +26,7 @@ struct Wanted {
   bool isGlobal;     ///< whether libraries that it opens need its symbols
   ExitCode code;
   const char *advice; ///< if there is none
-  /// What a library that cannot be opened lacks; null: the same as no library.
+  /// Needs of a library that cannot be opened; null: the same as no library.
   const char *needs;
 };
 

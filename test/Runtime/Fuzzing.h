@@ -19,8 +19,8 @@ namespace pprt::test {
 /// The result of an input.
 struct FuzzVerdict {
   enum Fate { unreadable, refused, large, finished } fate = unreadable;
-  /// What should not have been: an accepted program that does not end, or has
-  /// a race, or an artifact that cannot be read back. Empty if all is well.
+  /// The fault found: an accepted program that does not end, or has a race, or
+  /// an artifact that cannot be read back. Empty if there is none.
   std::string fault;
 };
 

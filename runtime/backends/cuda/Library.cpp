@@ -48,7 +48,7 @@ struct Kind {
   std::string remedy;
 };
 
-/// Where to find a library that the system does not find by itself.
+/// Folder of a library that the system does not find by itself.
 std::string ofPip(const std::string &package, const std::string &folder) {
   return "of pip the package " + package + ", with LD_LIBRARY_PATH at " +
          "nvidia/" + folder + "/lib of its site-packages";

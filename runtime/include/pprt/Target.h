@@ -9,7 +9,7 @@
 // result does not depend on the machine that compiles.
 //
 // Each level of this machine's processors is a target, named as the psABI names
-// it; "cpu" stands for the machine's highest level. GPUs of NVIDIA are targets by
+// it; "cpu" stands for the machine's highest level. NVIDIA GPUs are targets by
 // their architecture, sm_80 and so on.
 //
 //===----------------------------------------------------------------------===//

@@ -66,7 +66,7 @@ struct Standstill {
   /// For how long nothing has happened there. Negative: the process is not in
   /// the section, or something happens.
   double seconds = -1;
-  std::vector<std::byte> ranks; ///< what its ranks wait in, for the report
+  std::vector<std::byte> ranks; ///< the waits of its ranks, for the report
 };
 
 /// The watcher of a process's ranks. Called from any thread.

@@ -77,7 +77,7 @@ public:
   virtual void watch(std::function<bool()> isInterrupted) {
     (void)isInterrupted;
   }
-  /// Model of such transports, for a mesh of that many ranks.
+  /// Model of the world's transports, for a mesh of `worldSize` ranks.
   virtual TransportModel model(uint32_t worldSize) const {
     (void)worldSize;
     return {};

@@ -221,7 +221,7 @@ Status MpiWorld::broadcastFrom(int root, std::vector<std::byte> &bytes) {
         !status.ok())
       return status;
   }
-  shared->resize(*count); // other processes may have had more
+  shared->resize(*count); // elsewhere it may have been longer
   bytes = std::move(*shared);
   return {};
 }

@@ -17,8 +17,8 @@
 using namespace pprt;
 using namespace pprt::enqueued;
 
-/// Polls of the host for the end: without a pause at first, then less and less
-/// often.
+/// The host polls for the end: this often without a pause, then with longer and
+/// longer pauses.
 static constexpr uint32_t kEagerly = 4096;
 static constexpr std::chrono::microseconds kPause(50);
 /// Seconds between checks whether to wait on.

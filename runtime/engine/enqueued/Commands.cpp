@@ -102,7 +102,7 @@ void Builder::addOrder() {
 }
 
 void Builder::chooseWaits() {
-  std::vector<Clock> after(list.size()); ///< ended when a command has
+  std::vector<Clock> after(list.size()); ///< by command, ended when it has
   std::vector<Clock> known;              ///< by stream, after its last command
   std::vector<uint32_t> given;           ///< by stream, number of its commands
   uint32_t streams = 1;

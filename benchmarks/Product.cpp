@@ -15,8 +15,8 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-// Of libgomp, whose threads the libraries use. Not <omp.h> and pragmas: clang's
-// belong to another library.
+// From libgomp, whose threads the libraries use. Not <omp.h> and pragmas:
+// clang's belong to another library.
 extern "C" int omp_get_max_threads();
 extern "C" int omp_get_thread_num();
 extern "C" void omp_set_num_threads(int threads);
@@ -41,8 +41,8 @@ std::shared_ptr<char> allocate(uint64_t bytes) {
   return {static_cast<char *>(memory), std::free};
 }
 
-/// Calls body(index) on every thread of a team of OpenMP's, in which libraries
-/// take the calling thread alone.
+/// Calls body(index) on every thread of an OpenMP team, in which libraries use
+/// only the calling thread.
 template <typename Body> void shareOut(unsigned threads, Body body) {
   GOMP_parallel(
       [](void *body) {
@@ -175,7 +175,7 @@ void cblasGemm(const Product &p, uint64_t rows, uint64_t columns,
               int(p.rhs.leading()), 0, out, int(p.out.row));
 }
 
-/// The ways to share out calls of `gemm`; and, for a single product, the
+/// Adds the ways to divide calls of `gemm`; and, for a single product, the
 /// library's own.
 void addGemm(std::vector<Form> &forms, const std::string &name,
              const Product &p, unsigned threads, Gemm gemm,
@@ -219,7 +219,7 @@ void addGemm(std::vector<Form> &forms, const std::string &name,
                    }});
 }
 
-/// Null if there is none.
+/// Returns null if there is no such library.
 void *load(const std::string &path, bool tells) {
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library && tells)

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A contraction of an artifact on operands that lie as they do in a step, and
-// the ways to compute it: pp's, and what libraries offer. The latter share no
-// code with pp.
+// A contraction of an artifact on operands laid out as in a step, and the ways
+// to compute it: pp's, and those that libraries offer. The latter share no code
+// with pp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_BENCHMARKS_PRODUCT_H
@@ -30,7 +30,7 @@ struct Form {
 
 struct Matrix {
   uint64_t row, column; ///< strides
-  uint64_t bytes;       ///< that it reaches over
+  uint64_t bytes;       ///< from the first element to the last
   std::vector<uint64_t> batch;
 
   bool isTransposed() const { return column != 1; }
@@ -44,8 +44,8 @@ struct Product {
 
   double flops() const { return 2.0 * double(items * m * n) * double(k); }
   std::string name() const;
-  /// How far the part of batch item `item` from (row, column) on is from the
-  /// first element.
+  /// Returns the distance of element (row, column) of batch item `item` from
+  /// the first element.
   uint64_t offset(const Matrix &matrix, uint64_t item, uint64_t row,
                   uint64_t column) const;
 
@@ -59,8 +59,8 @@ private:
                uint64_t columns) const;
 };
 
-/// Memory of the pages that a step has, for operands as often as they fit into
-/// `bytes`, at least once. All copies hold the same values.
+/// Memory with the same pages as in a step, for as many copies of the operands
+/// as fit into `bytes`, at least one. All copies hold the same values.
 class Copies {
 public:
   Copies(const Product &product, uint64_t bytes);
@@ -74,14 +74,14 @@ private:
   std::shared_ptr<char> memory;
 };
 
-/// pp's own. `contraction` has no epilogues.
+/// Makes pp's own form. `contraction` has no epilogues.
 Form ownForm(const pprt::ppx::ContractionT &contraction, pprt::cpu::Team &team);
 
-/// What the libraries can do with the product as it lies, in any of their ways:
-/// oneDNN's matmul and its sgemm, OpenBLAS, and MKL if `mkl` names a library;
-/// with the threads of the library, or called by as many threads of OpenMP's,
-/// which share out rows, columns or the batch. `tells`: a line on stderr for
-/// each library that is missing.
+/// Makes all forms in which the libraries can compute the product as it is laid
+/// out: oneDNN's matmul and its sgemm, OpenBLAS, and MKL if `mkl` names a
+/// library; with the threads of the library, or called by as many threads of
+/// OpenMP's, which divide rows, columns or the batch. `tells`: prints a line on
+/// stderr for each library that is missing.
 std::vector<Form> libraryForms(const Product &product, unsigned threads,
                                const std::string &mkl, bool tells);
 

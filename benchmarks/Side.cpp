@@ -99,8 +99,8 @@ Side::Side(Side &&other) noexcept
       itsName(std::move(other.itsName)), itsSum(other.itsSum),
       milliseconds(std::move(other.milliseconds)) {}
 
-/// The process would wait for requests as long as a later one, which holds a
-/// copy of their file: so it is killed.
+/// The process would otherwise wait for requests as long as a later one, which
+/// holds a copy of their file: so it is killed.
 Side::~Side() {
   if (requests >= 0) {
     close(requests);

@@ -4,8 +4,8 @@
 //
 // The system places a process's threads by what ran in it before: in one
 // process the threads of one library decide where those of the next wake, at
-// worst both on one core. So every side has a process, and none runs but when
-// it is its turn.
+// worst both on one core. So every side has its own process, and each runs only
+// in its turn.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_BENCHMARKS_SIDE_H
@@ -17,24 +17,24 @@
 #include <sys/types.h>
 #include <vector>
 
-/// What a side's process does.
+/// The work of a side's process.
 struct Work {
   std::string name;            ///< empty: nothing
-  double sum = 0;              ///< of the result: what all sides must agree on
+  double sum = 0;              ///< of the result: all sides must agree on it
   std::function<void()> again; ///< computes once more
 };
 
 class Side {
 public:
-  /// With `processor`, a time is that of all `threads`, divided by their
-  /// number.
+  /// If `processor`, a time is the processor time of all `threads`, divided by
+  /// their number.
   struct Clock {
     bool processor;
     unsigned threads;
   };
 
   /// Starts a process that calls `create` and waits for its turns. Assumes that
-  /// this process has one thread. Nothing if the other cannot start or ends.
+  /// this process has one thread. Returns nothing if the other cannot run.
   static std::optional<Side> start(const std::function<Work()> &create,
                                    Clock clock);
   Side(Side &&other) noexcept;

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: an artifact. Out: a table of the distinct f32 products of its first
-// rank's step, pp's own contraction beside the fastest that a library does in
-// any of its ways; then one line of JSON. The floor shares no code with what it
-// judges: it calls the libraries on operands that lie as they do in a step.
-// Every form has a process, and they take turns; a time is the median of many.
+// rank's step, pp's own contraction beside the fastest form of any library;
+// then one line of JSON. The floor shares no code with pp: it calls the
+// libraries on operands laid out as in a step. Every form has its own process,
+// and they take turns; a time is the median of many.
 //
 //===----------------------------------------------------------------------===//
 #include "Product.h"
@@ -29,9 +29,9 @@ using cpu::Team;
 
 namespace {
 
-/// What a step touches, roughly: more than any cache keeps of a product.
+/// Rough memory of a step: more of a product than any cache keeps.
 constexpr uint64_t kColdBytes = uint64_t(256) << 20;
-/// The most sides of a product: they have memory at the same time.
+/// Most sides of a product: they have memory at the same time.
 constexpr uint64_t kSides = 16;
 constexpr int kTurns = 8;
 
@@ -90,8 +90,8 @@ Times summarize(std::vector<double> times) {
   return {*std::min_element(times.begin(), times.end()), *middle};
 }
 
-/// The sum of the result: forms that compute something else are compared in
-/// vain.
+/// Returns the sum of the result: times of forms that compute something else
+/// are meaningless.
 double sumOfResult(const Product &product, const float *out) {
   double sum = 0;
   for (uint64_t item = 0; item < product.items; ++item)
@@ -101,7 +101,7 @@ double sumOfResult(const Product &product, const float *out) {
   return sum;
 }
 
-/// What `form` does over and over.
+/// Makes the work that `form` repeats.
 Work createWork(const Product &product, const Form &form, bool cold) {
   const uint64_t memory =
       uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
@@ -115,8 +115,8 @@ Work createWork(const Product &product, const Form &form, bool cold) {
           }};
 }
 
-/// pp's side first, then every form of the libraries. Empty, and a line, if
-/// something fails.
+/// Starts pp's side first, then every form of the libraries. On failure prints
+/// a line and returns nothing.
 std::vector<Side> startSides(const ppx::ContractionT &contraction,
                              const Product &product, unsigned threads,
                              const Options &options) {
@@ -153,12 +153,12 @@ std::vector<Side> startSides(const ppx::ContractionT &contraction,
 }
 
 struct Row {
-  std::string name, own, floor; ///< the product, and who computes it
+  std::string name, own, floor; ///< the product, and the forms that compute it
   double flops;
   Times ownTimes, floorTimes;
 };
 
-/// False, and a line, if two forms disagree or one fails.
+/// Prints a line and returns false if two forms disagree or one fails.
 bool compare(const ppx::ContractionT &contraction, unsigned threads,
              const Options &options, Row &row) {
   ppx::ContractionT plain(contraction);
@@ -198,7 +198,7 @@ bool compare(const ppx::ContractionT &contraction, unsigned threads,
   return true;
 }
 
-/// The rate of one square product: what the peers report.
+/// Measures one square product, whose rate the peers also report.
 double squareRate(unsigned threads, const Options &options) {
   const auto view = [] {
     auto result = std::make_unique<ppx::MatrixViewT>();
@@ -217,7 +217,7 @@ double squareRate(unsigned threads, const Options &options) {
              : 0;
 }
 
-/// Products of whole matrices; convolutions are none.
+/// Whether it is a product of whole matrices, and no convolution.
 bool isTaken(const ppx::ContractionT &contraction) {
   for (const auto *view : {contraction.lhs.get(), contraction.rhs.get()})
     if (!view->rows.empty() || !view->columns.empty())
@@ -238,7 +238,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "error: %s\n", artifact.status().message().c_str());
     return 3;
   }
-  std::signal(SIGPIPE, SIG_IGN); // a side that ends is an error of its own
+  std::signal(SIGPIPE, SIG_IGN); // a side that ends is reported as an error
   std::map<uint32_t, int> counts;
   for (const auto &instruction : artifact->programs[0]->body)
     if (instruction->opcode == ppx::Opcode_run)

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: convolutions, one a line on stdin. Out: a table of what oneDNN takes for
-// each forward and for both gradients, then one line of JSON with the time of
-// all. Images, kernels and results lie as the library likes them best: bringing
-// them there is not counted.
+// In: convolutions, one a line on stdin. Out: a table of oneDNN's times for
+// each forward and for both gradients, then one line of JSON with the total
+// time. Images, kernels and results have the layouts that the library prefers;
+// reordering is not counted.
 //
 //===----------------------------------------------------------------------===//
 #include <dnnl.hpp>
@@ -38,7 +38,7 @@ memory::desc any(memory::dims dims) {
   return {std::move(dims), memory::data_type::f32, memory::format_tag::any};
 }
 
-/// Median milliseconds of many calls.
+/// Returns the median milliseconds of many calls.
 double timeOf(const dnnl::primitive &primitive,
               const std::vector<std::pair<int, memory::desc>> &operands,
               const dnnl::engine &engine) {
@@ -62,7 +62,7 @@ double timeOf(const dnnl::primitive &primitive,
   return *middle;
 }
 
-/// Forward, gradient of the image, gradient of the kernel.
+/// Returns the times of forward, gradient of the image, gradient of the kernel.
 std::vector<double> timesOf(const Shape &s, const dnnl::engine &engine) {
   using dnnl::algorithm;
   const memory::desc image = any({s.batch, s.in, s.image, s.image}),
@@ -107,7 +107,7 @@ int main() {
               "ms |\n|---|---|---|---|---|\n");
   double total = 0, flops = 0;
   Shape s;
-  int isFirst; // its image is no result: it has no gradient
+  int isFirst; // its image is an input, without a gradient
   while (std::scanf("%d %d %ld %ld %ld %ld %ld %ld %ld", &s.count, &isFirst,
                     &s.batch, &s.image, &s.in, &s.out, &s.size, &s.stride,
                     &s.padding) == 9) {

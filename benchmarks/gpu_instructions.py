@@ -31,8 +31,8 @@ KEYS = "optimizer=adamw clip=1 epilogues=kernels"
 @dataclasses.dataclass
 class Op:
     name: str
-    ours: str  # of the line above a kernel, after "; "
-    elements: int  # 0: what is stored tells
+    ours: str  # in the line above a kernel, after "; "
+    elements: int  # 0: as many as are stored
     function: str
     types: str  # of its pointers: E the model's, f f32, i i32
     constants: dict
@@ -81,7 +81,7 @@ class Count:
     special: float
     loaded: float
     stored: float
-    narrowest: int  # bits of the narrowest of the accesses that are many
+    narrowest: int  # bits of the narrowest of the frequent accesses
 
 
 def count(issued, elements):
@@ -179,7 +179,7 @@ class Ours:
                                    block=1 if op.elements else int(blocks) // 2)
         if op.elements:
             return count(issued, op.elements / (int(blocks) * int(threads)))
-        # Of one of several tensors, with two averages of f32.
+        # One of several tensors, with two averages of f32.
         stored = count(issued, 1).stored
         return count(issued, stored / (12 if self.element == "f32" else 10))
 

@@ -1,14 +1,14 @@
-//===- issuing.cpp - what it takes to tell a GPU a step -------------------===//
+//===- issuing.cpp - the time to issue a step to a GPU --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //   pp-issuing FILE.ppx [STEPS]
 //
 // Steps an artifact with --device=cuda over libraries in which each call
-// returns at once (idle/). Prints, of a step that is issued anew and of one
-// that is recorded: instructions, waits of streams for events, and microseconds
-// of the host's processor, the median and the least of all steps: until all is
-// issued, and until its outputs are there.
+// returns at once (idle/). Prints for a step that is issued anew and for a
+// recorded one: instructions, waits of streams for events, and microseconds of
+// the host's processor, the median and the minimum of all steps: until all is
+// issued, and until the outputs are there.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Artifact.h"
@@ -72,7 +72,7 @@ static Status measure(std::shared_ptr<const ppx::ArtifactT> artifact,
     const double issued = now();
     if (status.ok())
       status = session.wait();
-    if (step == 0) // which records
+    if (step == 0) // this one records
       given = *waits - before;
     else {
       issuing.push_back(issued - begin);

@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 MODEL = "gpt --layers=12 --hidden=768 --heads=12 --seq=1024 --batch=8 --vocab=50257"
-# Of a plan, the most waits for each of its instructions.
+# By plan, the most waits per instruction.
 PLANS = {"optimizer=adamw": 0.0, "dp=2 tp=2 pp=2 microbatches=4 optimizer=adamw": 0.3}
 INSTRUCTION_US, RECORDED_STEP_US = 2.0, 50.0
 LINE = re.compile(r"(\w+) (\d+) instructions (\d+) waits issuing \S+ (\S+) whole \S+ (\S+)")

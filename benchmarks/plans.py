@@ -26,7 +26,7 @@ def plan_of_heads(mesh, axes):
             f"#pp.seed<\"l.*.up\", [{{?}}, {{{axes}}}], 1>, #pp.seed<\"E\", [{{{axes}}}, {{?}}], 1>]>")
 
 
-# What is compared, the model, and the two plans by name.
+# The comparison, the model, and the two plans by name.
 PAIRS = [
     ("16 heads in 4 groups over 8 devices", HEADS,
      {"tp=8": plan_of_heads('"tp"=8', '"tp"'), "ta=4 tb=2": plan_of_heads('"ta"=4, "tb"=2', '"ta", "tb"')}),

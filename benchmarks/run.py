@@ -29,7 +29,7 @@ TEXT = os.path.join(ROOT, "examples/data/kjv.txt")
 MODEL = dict(layers=4, hidden=256, heads=8, seq=128, batch=16, vocab=256)
 SIDES = ("ours", "peers", "floor", "compile")
 CORES = 2
-# Rounding grows over tens of steps; another function is further off.
+# Rounding errors grow over tens of steps; another function differs by more.
 SAME_LOSS = 0.02
 
 
@@ -41,7 +41,7 @@ class Row:
     peers: list  # command lines; the fastest counts
     target: float  # the largest ours / peer that meets the row
     model: str = "gpt"
-    over_floor: float = 0  # the largest ours / floor that meets it, whatever the peer does
+    over_floor: float = 0  # the largest ours / floor that meets it, whatever the peer's time
 
 
 ROWS = [
@@ -58,7 +58,7 @@ ROWS = [
         0.50, over_floor=1.30),
     Row("experts, ep=2", "ep=2", [["jax_ep.py"]], 0.50, "moe", over_floor=1.30),
 ]
-# Who writes a model's initial values for both sides.
+# Scripts that write a model's initial values for both sides.
 INITIAL = {"gpt": "parameters.py", "moe": "jax_ep.py"}
 
 

@@ -2,11 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# A row is met by its ratio to the fastest peer; or, where the peer's matrix
-# products run near the floor's rate, by a step of at most 1.25 times the floor,
-# which is the time of the step's bare contractions, each as its fastest library
-# does it; or by what the row itself allows over the floor. The cold floor, whose
-# operands come from memory, judges nothing: some of a step's do, some don't.
+# A row is met by its ratio to the fastest peer; or, if the peer's matrix products run near the floor's rate, by a step
+# of at most 1.25 times the floor, which is the time of the step's bare contractions, each with its fastest library; or
+# by the row's own limit over the floor. The cold floor, whose operands come from memory, decides nothing: only some of
+# a step's operands do.
 """Rows, verdicts and the table."""
 
 import statistics

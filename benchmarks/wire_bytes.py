@@ -3,11 +3,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# In: a build of pp and the virtual environment that setup-peers.sh makes. Out: a
-# table on stdout, and exit code 1 if pp sends more anywhere. Ours is what
-# `pp-run --dry-run` reports, XLA's what stands in the compiled module of the
-# peer. Bytes are those of a step, f32, one micro-batch, that the busiest device
-# sends, by ring algorithms. Nothing is timed, so other work may run.
+# In: a build of pp and the virtual environment that setup-peers.sh makes. Out: a table on stdout, and exit code 1 if pp
+# sends more anywhere. Ours is the report of `pp-run --dry-run`, XLA's is counted in the compiled module of the peer.
+# Bytes are those of a step, f32, one micro-batch, that the busiest device sends, by ring algorithms. Nothing is timed,
+# so other work may run.
 """Compares collectives and bytes of a training step with XLA's."""
 
 import argparse

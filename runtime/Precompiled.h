@@ -1,9 +1,9 @@
-//===- Precompiled.h - what most files of the runtime need ------*- C++ -*-===//
+//===- Precompiled.h - headers of most files of the runtime -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Precompiled once for everything that knows no MLIR: the artifact's generated
-// header and what it stands on, 2 s a file otherwise.
+// Precompiled once for all code without MLIR: the artifact's generated header
+// and what it includes, 2 s a file otherwise.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Ppx.h"

@@ -2,11 +2,10 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# In: what nvdisasm prints of a kernel. Out: the instructions that one thread goes
-# through, in order. Integers are computed, as far as loops and branches need them;
-# what comes from memory, and all floating-point numbers, is unknown. A branch that
-# depends on such a number is taken if it leads around a call (ptxas's slow paths
-# of divisions and roots), else not. A loop that does is an error.
+# In: nvdisasm's output for a kernel. Out: the instructions that one thread executes, in order. Integers are computed,
+# as far as loops and branches need them; values from memory, and all floating-point numbers, are unknown. A branch that
+# depends on such a number is taken if it leads around a call (ptxas's slow paths of divisions and roots), else not. A
+# loop that depends on one is an error.
 """Goes through the machine code of a kernel as one thread does."""
 
 import re
@@ -175,7 +174,7 @@ def execute(t, line):
             total = sum(values) + sum(map(bool, carries)) if known else None
         else:
             total = sum(values) if known else None
-            # -x is ~x + 1: what is carried is not what is added here.
+            # -x is ~x + 1: its carry is not the one added here.
             for output in predicates:
                 t.set(output, None if total is None else total > M32)
         t.set(args[0], None if total is None else total & M32)
@@ -280,7 +279,7 @@ def execute(t, line):
     elif base == "PLOP3":
         inputs = [t.predicate(word) for word in args[2:5]]
         table, value = int(args[5], 0), None
-        # Known if all that the inputs may be gives the same.
+        # Known if all possible inputs give the same result.
         ways = {table >> (4 * a + 2 * b + c) & 1 for a in (0, 1) for b in (0, 1) for c in (0, 1)
                 if all(known is None or known == bit for known, bit in zip(inputs, (a, b, c)))}
         if len(ways) == 1:
@@ -335,7 +334,7 @@ def walk(function, constants, thread=0, block=1, most=2_000_000):
         elif name in ("RET", "BRX"):
             raise RuntimeError(f"expects no {name}")
         elif goes is not False:
-            if goes is None:  # either way: nothing is known of what it writes
+            if goes is None:  # either way: the results are unknown
                 saved = dict(t.values)
                 execute(t, line)
                 for key, value in t.values.items():

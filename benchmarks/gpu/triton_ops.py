@@ -2,9 +2,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# Each computes what the kernel of pp computes that it stands beside, of the same
-# matrices: elements are read and written in their type and computed in f32. Rows
-# are a program's, as in Triton's tutorials; what is elementwise takes `BLOCK`.
+# Each op computes the same as the kernel of pp beside it, on the same matrices: elements are read and written in their
+# type and computed in f32. A program has one row, as in Triton's tutorials; elementwise ops take `BLOCK`.
 """Kernels in Triton."""
 
 import triton

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Found by their names as NVIDIA's are. Every call succeeds at once: what it
-// should make it names by a number, what it should do it forgets, and an event
-// has always come. So the time of a step is that of who issues it. Addresses of
-// the device are behind no memory.
+// Found by the names of NVIDIA's libraries. Every call succeeds at once: it
+// returns numbers for the objects that it should make, does no work, and events
+// have always come. So a step takes only the time to issue it. Device addresses
+// have no memory behind them.
 //
 //===----------------------------------------------------------------------===//
 #include <cublasLt.h>
@@ -15,11 +15,11 @@
 #include <cstdlib>
 #include <cstring>
 
-// What no test needs to talk to is an emulated library all the same.
+// Marks an emulated library, although no test talks to it.
 extern "C" {
 extern const char ppEmulator;
 const char ppEmulator = 0;
-/// Of streams for events.
+/// Waits of streams for events.
 uint64_t ppIdleWaits = 0;
 }
 

@@ -1,9 +1,9 @@
-//===- Others.cpp - the calls whose success is all they tell --------------===//
+//===- Others.cpp - calls that only return success ------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that the engine calls; what Idle.cpp has replaces them. Without CUDA's
-// headers, which say what each takes.
+// All other calls of the engine; those in Idle.cpp replace them. Without CUDA's
+// headers, which declare their parameters.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,9 +2,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# In: the text of a compiled module. Out: calls and bytes by kind. Bytes are what
-# a device sends, as a ring does it and as pp counts: of S bytes over n devices a
-# gather, a scatter and an exchange send (n-1)/n S, an all_reduce twice that.
+# In: the text of a compiled module. Out: calls and bytes by kind. Bytes are those that a device sends with ring
+# algorithms, as pp counts: of S bytes over n devices a gather, a scatter and an exchange send (n-1)/n S, an all_reduce
+# twice that.
 """Collectives and their bytes in compiled HLO."""
 
 import collections

@@ -1,9 +1,9 @@
-//===- Backends.cpp - the kinds of devices that there are -----------------===//
+//===- Backends.cpp - the known kinds of devices --------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place that knows all of the runtime's own: a new one is an entry of
-// the list.
+// The only code that knows all of the runtime's backends: a new one is an entry
+// of the list.
 //
 //===----------------------------------------------------------------------===//
 #include "Backends.h"
@@ -21,7 +21,7 @@ using namespace pprt;
 
 static Expected<std::string> hostProcessor() { return processorLevel(); }
 
-/// Those of a list stay where they are.
+/// A list, because its elements keep their addresses.
 static std::list<Backend> &allBackends() {
   static std::list<Backend> all = [] {
     Backend cpu;

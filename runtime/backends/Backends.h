@@ -1,9 +1,9 @@
-//===- Backends.h - what the runtime's own backends have --------*- C++ -*-===//
+//===- Backends.h - devices of the runtime's own backends -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Backends.cpp makes of it what programs find by name; tests take a device
-// alone.
+// Backends.cpp makes backends of these devices, which programs find by name;
+// tests use a device alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_BACKENDS_H
@@ -13,15 +13,15 @@
 
 namespace pprt::cpu {
 
-/// The processors of this machine. A stream is the thread that calls it and a
-/// team beside it; memory is the host's own.
+/// Makes the device of this machine's processors. A stream is its calling
+/// thread with a team; memory is the host's own.
 std::unique_ptr<PolledDevice> makeDevice(const DeviceOptions &options);
 
 } // namespace pprt::cpu
 
 namespace pprt::null {
 
-/// Computes nothing; counts and checks what it is asked for.
+/// Makes a device that computes nothing; it counts and checks its calls.
 std::unique_ptr<PolledDevice> makeDevice();
 
 } // namespace pprt::null

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session, what it says of its tensors, and whether a call may come now: what
-// C++ callers see for themselves, those of C are told. This file is
-// compiled with exceptions, which the standard library throws where there is no
-// memory: through functions of the runtime, which do not clean up behind them.
+// Wraps a session: describes its tensors to C callers, and tells them whether a
+// call is possible now. This file is compiled with exceptions, which the
+// standard library throws when memory runs out: through functions of the
+// runtime, which do not clean up behind them.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Artifact.h"
@@ -54,8 +54,8 @@ struct pprt_session {
   std::shared_ptr<World> world; ///< null: this process
   std::unique_ptr<Session> session;
   std::vector<uint8_t> hasValues; ///< by argument
-  bool hasOutputs = false;        ///< of a step that succeeded
-  bool lacksMemory = false;       ///< what a call left behind is anything
+  bool hasOutputs = false;        ///< whether a step has succeeded
+  bool lacksMemory = false;       ///< a call has left it in an undefined state
 
   const ppx::ArtifactT &artifact() const { return session->artifact(); }
   bool isInput(uint32_t argument) const {
@@ -65,7 +65,7 @@ struct pprt_session {
 };
 
 static thread_local std::string lastError;
-/// In place of that, where there may be no memory for a text.
+/// Used instead of lastError if there may be no memory for a text.
 static thread_local const char *lastLiteral = nullptr;
 
 static int report(const Status &status) {
@@ -81,8 +81,8 @@ static int reportNoMemory() {
   return PPRT_OUT_OF_MEMORY;
 }
 
-/// What `call` returns. No other exceptions are thrown in the runtime than
-/// those of the standard library, of sizes that it cannot have.
+/// Returns the result of `call`. The runtime throws only exceptions of the
+/// standard library, for sizes that cannot be allocated.
 template <typename Call> static int guarded(const Call &call) {
   try {
     return call();
@@ -91,7 +91,7 @@ template <typename Call> static int guarded(const Call &call) {
   }
 }
 
-/// The same of a call that changes the session, if there is one.
+/// The same for a call that changes the session, if there is one.
 template <typename Call>
 static int guarded(pprt_session *session, const Call &call) {
   if (session && session->lacksMemory)
@@ -151,7 +151,7 @@ uint32_t pprt_process_count(const pprt_world *world) {
   return world ? world->world->processCount() : 1;
 }
 
-/// A failure that pprt_error() tells of.
+/// Returns the failure that pprt_error() reports.
 static Status lastFailure(int code) {
   return code ? Status(ExitCode(code), pprt_error()) : Status();
 }
@@ -173,7 +173,7 @@ void pprt_abort(pprt_world *world, int code) {
   world->world->abort(lastFailure(code));
 }
 
-/// Empty if nobody is to be asked.
+/// Returns an empty function if there is nothing to call.
 static std::function<bool()> asking(pprt_is_interrupted isInterrupted,
                                     void *user) {
   if (!isInterrupted)
@@ -191,12 +191,12 @@ void pprt_watch(pprt_world *world, pprt_is_interrupted isInterrupted,
 // From artifact to session
 //===----------------------------------------------------------------------===//
 
-/// What the caller knows of the options; the rest is as by default. The world
-/// is read as far as it is known, whatever else is wrong.
+/// Reads the options that the caller knows; the others are defaults. Reads the
+/// world if possible, even if other options are invalid.
 static Status read(const pprt_options *given, SessionOptions &options) {
   pprt_options known = {};
   if (given) {
-    // A size that no version can have is not to be believed.
+    // Larger sizes are errors: no version has them.
     constexpr size_t largest = 4096;
     if (given->size <= largest && given->size % alignof(pprt_options) == 0)
       std::memcpy(&known, given, std::min<size_t>(given->size, sizeof(known)));
@@ -216,7 +216,7 @@ static Status read(const pprt_options *given, SessionOptions &options) {
                         ": the program was compiled with the header of a later "
                         "version than the library's, " PPRT_VERSION);
   }
-  // What is longer overflows clocks.
+  // Longer times overflow clocks.
   constexpr double longest = 1e9;
   const double seconds = known.hang_timeout_seconds;
   if (!(seconds <= longest))
@@ -225,7 +225,7 @@ static Status read(const pprt_options *given, SessionOptions &options) {
                   "which is never, got " +
                       std::to_string(seconds));
   options.threadsPerRank = known.threads_per_rank;
-  // There it is 0 that is never.
+  // In SessionOptions 0 means never.
   if (seconds != 0)
     options.hangTimeoutSeconds = seconds < 0 ? 0 : seconds;
   if (known.device)
@@ -235,7 +235,7 @@ static Status read(const pprt_options *given, SessionOptions &options) {
   return {};
 }
 
-/// Whoever opens waits for all others: they must not have given up.
+/// Opening waits for all other processes, so none may have given up.
 static Status agree(const SessionOptions &options, const Status &mine) {
   return options.world ? options.world->agree(mine, /*interrupted=*/false).first
                        : mine;
@@ -294,7 +294,7 @@ int pprt_open_bytes(const void *bytes, size_t size, const pprt_options *options,
     if ((!bytes && size > 0) || !session)
       return refuseNull("bytes and a place for the session");
     *session = nullptr;
-    // A copy is aligned, which the caller's bytes need not be.
+    // A copy is aligned; the caller's bytes need not be.
     const std::unique_ptr<uint8_t[]> copy(new (std::nothrow) uint8_t[size]);
     if (!copy)
       return report(Status(ExitCode::outOfMemory,
@@ -482,7 +482,7 @@ int pprt_end(pprt_session *session) {
 // Values out
 //===----------------------------------------------------------------------===//
 
-/// Whether values come here: of several processes, to process 0.
+/// Whether this process reads values: process 0 of several does.
 static bool reads(const pprt_session &session) {
   return !session.world || session.world->process() == 0;
 }

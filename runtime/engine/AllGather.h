@@ -1,8 +1,8 @@
-//===- AllGather.h - what all processes have, at all of them ----*- C++ -*-===//
+//===- AllGather.h - the bytes of all processes, in each --------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the bytes of one process. Out: those of all, in the order of processes, at
+// In: the bytes of one process. Out: those of all processes, in their order, in
 // each. Assumes that all call it, in the same order with other collectives.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 
 namespace pprt {
 
-/// Collective. The bytes of all processes, one after the other.
+/// Collective. Returns the bytes of all processes, one after the other.
 inline Expected<std::vector<std::byte>> allGather(World &world,
                                                   std::vector<std::byte> mine) {
   const auto gathered = world.gather(std::move(mine));

@@ -1,4 +1,4 @@
-//===- Bounds.cpp - integers that an argument does not take ---------------===//
+//===- Bounds.cpp - integers outside of an argument's bounds --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -17,7 +17,7 @@ static std::optional<IntegerBeyond> find(uint64_t bound, const void *values,
     T value;
     std::memcpy(&value, static_cast<const std::byte *>(values) + i * sizeof(T),
                 sizeof(T));
-    // Below 0 is beyond all.
+    // Negative values are out of bounds, too.
     if (value < 0 || uint64_t(value) >= bound)
       return IntegerBeyond{i, value};
   }

@@ -1,9 +1,9 @@
-//===- Bounds.h - integers that an argument does not take -------*- C++ -*-===//
+//===- Bounds.h - integers outside of an argument's bounds ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integers are looked up in tables. Compiled kernels take the last row for one
-// beyond the end, so that a wrong value would train, and nobody would know.
+// Integers index tables. Compiled kernels clamp an index beyond the end to the
+// last row, so that training would silently use a wrong value.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_BOUNDS_H
@@ -17,12 +17,12 @@
 namespace pprt {
 
 struct IntegerBeyond {
-  uint64_t index; ///< among those given
+  uint64_t index; ///< index among the given integers
   int64_t value;
 };
 
-/// The first of `count` integers, at any address, that is not in [0, bound).
-/// A bound of 0 is unknown; other elements than i32 and i64 have none.
+/// Returns the first of `count` integers, at any address, outside [0, bound). A
+/// bound of 0 is unknown; elements other than i32 and i64 have none.
 std::optional<IntegerBeyond> findBeyond(ppx::ElementType element,
                                         uint64_t bound, const void *values,
                                         uint64_t count);

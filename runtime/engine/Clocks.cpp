@@ -34,7 +34,7 @@ int64_t Clocks::convert(uint32_t process, int64_t time) const {
   const ClockReading &a = first[process], &b = last[process];
   if (a.at == b.at)
     return time - a.ahead;
-  // Only differences fit a double.
+  // Only differences of times fit a double.
   const double share = double(time - a.at) / double(b.at - a.at);
   return time - a.ahead - std::llround(share * double(b.ahead - a.ahead));
 }

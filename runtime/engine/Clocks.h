@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: how the clocks of all processes stood to that of process 0, now and then.
-// Out: times of any of them by that of process 0. Assumes that clocks drift
-// apart evenly: between the first and the last reading, and after it.
+// In: readings of all processes' clocks against that of process 0. Out: times
+// of any of them by the clock of process 0. Assumes that clocks drift apart
+// evenly: between the first and the last reading, and after it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_CLOCKS_H
@@ -14,22 +14,22 @@
 
 namespace pprt {
 
-/// What a process answered to "how late is it?", and when it was asked and
-/// heard by the clock of process 0. In nanoseconds.
+/// The time that a process answered when asked, and the times of the question
+/// and of the answer by the clock of process 0. In nanoseconds.
 struct RoundTrip {
   int64_t asked, answer, heard;
 };
 
-/// The answer was given at some moment of its round trip: taken for the middle
-/// of that, it is wrong by at most half of it, so the fastest one counts.
+/// The answer was given at some moment of its round trip: taking the middle
+/// errs by at most half of the trip, so the fastest one counts.
 ClockReading closestReading(const std::vector<RoundTrip> &trips);
 
 class Clocks {
 public:
   void add(std::vector<ClockReading> readings);
-  /// Nanoseconds of a process's clock, by process 0's.
+  /// Converts nanoseconds of a process's clock to process 0's.
   int64_t convert(uint32_t process, int64_t time) const;
-  /// The most by which that is wrong where the clocks were read.
+  /// Largest error of convert() at the times of the readings.
   int64_t error(uint32_t process) const;
 
 private:

@@ -1,10 +1,9 @@
-//===- ConsistencyCheck.cpp - what has to be the same in all processes
-//------------===//
+//===- ConsistencyCheck.cpp - bytes that all processes must share ---------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Process 0 has everybody's bytes and judges; the others hear of it as of any
-// failure. Assumes that all processes ask about the same thing.
+// Process 0 gets the bytes of all processes and compares them; others learn of
+// a failure as of any. Assumes that all processes ask about the same thing.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/World.h"

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: devices of one kind (pprt/Backend.h), which have neighbouring ranks: one
-// for all of the process, or one for each. Out: how they meet, and an executor
-// of their kind.
+// In: devices of one kind (pprt/Backend.h), one for all ranks of the process or
+// one for each, in the order of ranks. Out: the transport between them, and an
+// executor of their kind.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_DEVICES_H
@@ -25,15 +25,15 @@ public:
   /// Whether threads of the host run the kernels.
   virtual bool usesThreads() const = 0;
 
-  /// What the transport of these ranks needs. Collective, as the world's calls.
+  /// Returns the model of their transport. Collective, like the world's calls.
   virtual Expected<TransportModel> meet(World &world, uint32_t worldSize) = 0;
-  /// Of ranks of this process, once meet() was asked and the devices have
-  /// loaded the artifact.
+  /// Makes the executor of this process's ranks, after meet() and after the
+  /// devices have loaded the artifact.
   virtual Expected<std::unique_ptr<Executor>>
   makeExecutor(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
                const ExecutorOptions &options,
                std::shared_ptr<HostData> host) = 0;
-  /// Before the first section. The executor alone has the transport then.
+  /// Called before the first section, when only the executor has the transport.
   virtual Status connect() = 0;
 
   RankRange ranksOf(size_t index, RankRange all) const {

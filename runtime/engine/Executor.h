@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session asks of whatever walks the queues. A polled executor, whose
-// threads look for what may start, is in polled/; one that puts all of a
-// section on streams at once in enqueued/. What a rank has is the same in both.
+// The interface of executors of queues. The polled one, whose threads look for
+// instructions that may start, is in polled/; the one that puts a section on
+// streams at once is in enqueued/. Both represent a rank in the same way.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_EXECUTOR_H
@@ -15,7 +15,7 @@
 
 namespace pprt {
 
-/// Where LOAD takes its data from and EMIT leaves it. Called on any thread, for
+/// Source of LOAD's data and destination of EMIT's. Called on any thread, for
 /// several ranks at the same time.
 class HostData {
 public:
@@ -27,47 +27,47 @@ public:
                     const std::byte *slot) = 0;
 };
 
-/// What an executor of either kind is told.
+/// Options of both kinds of executors.
 struct ExecutorOptions {
-  /// Of this process.
+  /// Ranks of this process.
   RankRange ranks;
   Limits limits;
-  bool spin = false;   ///< when no two threads share a core
-  bool records = true; ///< a step, where the device can
+  bool spin = false;   ///< if no two threads share a core
+  bool records = true; ///< whether to record a step, if the device can
 };
 
 class Executor {
 public:
   virtual ~Executor() = default;
 
-  /// Begins a section on all ranks; inputs may be given anew once this returns.
-  /// It comes behind those before it. At most stepsAhead() bodies may be under
-  /// way, and nothing else beside them.
+  /// Begins a section on all ranks, behind those before it; inputs may be set
+  /// anew once this returns. At most stepsAhead() bodies may be under way, and
+  /// nothing else beside them.
   virtual Status submit(Section section, int64_t step) = 0;
-  /// Returns when the oldest that is under way has ended, with what it emitted.
+  /// Returns when the oldest section under way has ended, with its outputs.
   /// After a failure every call returns it, the first once all ranks have left
   /// the section, or soon even if they do not.
   virtual Status wait() = 0;
-  /// Whether wait() would return at once, as far as the devices of this process
-  /// go. Costs them next to nothing.
+  /// Whether the devices of this process would let wait() return at once. Costs
+  /// them next to nothing.
   virtual bool hasEnded() = 0;
-  /// One if a section has ended when submit() returns.
+  /// 1 if a section has ended when submit() returns.
   virtual unsigned stepsAhead() const = 0;
   Status run(Section section, int64_t step) {
     const Status status = submit(section, step);
     return status.ok() ? wait() : status;
   }
   /// Whether a rank did not leave the section that failed. It may still write
-  /// to arenas, times and the host: nobody may look at them, and what it uses
-  /// stays until the process ends, which has to be at once.
+  /// to arenas, times and the host: these must not be read, and everything it
+  /// uses stays until the process ends, which must happen at once.
   virtual bool isStuck() const = 0;
 
-  // While nothing is under way.
+  // Called while nothing is under way.
 
-  /// Of this process.
+  /// Returns a rank of this process.
   virtual LocalRank &rank(uint32_t index) const = 0;
-  /// Nanoseconds by which all times of the section on the rank's device may be
-  /// early or late, if it has a clock of its own.
+  /// Largest error of the section's times on the rank's device, in nanoseconds,
+  /// if the device has its own clock.
   virtual int64_t timesError(uint32_t rank, Section section) const = 0;
 };
 

@@ -37,7 +37,7 @@ HostBuffers::HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh)
   }
 }
 
-/// Of an input that has none.
+/// Failure for an input without a batch.
 static Status lacksBatch(const ppx::ArgumentT &input) {
   return Status(ExitCode::usage,
                 "input '" + input.name + "' expects a batch, got none");

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host's side of LOAD and EMIT: inputs, of which ranks load their shards,
-// and outputs, to which they emit theirs. Of several processes each has the
-// shards that its ranks emit; these are packed there and unpacked where all are
-// wanted.
+// The host's side of LOAD and EMIT: inputs, from which ranks load their shards,
+// and outputs, to which ranks emit theirs. Each of several processes has the
+// shards that its ranks emit; it packs them, and the process that wants all
+// unpacks them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_HOSTBUFFERS_H
@@ -29,16 +29,16 @@ public:
   void emit(uint32_t rank, const ppx::InstructionT &instruction,
             const std::byte *slot) override;
 
-  /// Fails (usage) if any rank loads an input in the section that nobody has
-  /// given.
+  /// Fails (usage) if any rank loads an input in the section that has not been
+  /// set.
   Status expectInputs(Section section) const;
   /// Whether any rank emits in the section.
   bool emits(Section section) const;
-  /// What `range` emits in a section, of equal copies the first alone.
+  /// Packs the outputs of `range` in a section, only the first of equal copies.
   std::vector<std::byte> packOutputs(Section section, RankRange range) const;
   void unpackOutputs(Section section, RankRange range,
                      const std::vector<std::byte> &bytes);
-  /// The outputs of one element each.
+  /// Packs the outputs of one element each.
   std::vector<std::byte> packScalars() const;
   void unpackScalars(const std::vector<std::byte> &bytes);
 
@@ -46,23 +46,24 @@ public:
   const Mesh mesh;
   const Ranks ranks;
   std::vector<ShardedTensor> arguments, outputs;
-  /// By argument. Copies: a thread that is stuck may read them at any time.
+  /// By argument. Copies, because a stuck thread may read them at any time.
   std::vector<std::optional<std::vector<std::byte>>> inputs;
-  std::vector<Rows> inputRows; ///< by argument, what of it `inputs` has
+  std::vector<Rows> inputRows; ///< by argument, the rows in `inputs`
   std::vector<std::vector<std::byte>> outputValues; ///< by output
 
 private:
-  /// Calls f(output, origin) for what `range` emits in a section.
+  /// Calls f(output, origin) for each output that `range` emits in a section.
   template <typename Function>
   void forEachEmitted(Section section, RankRange range, Function &&f) const;
 
   /// By section, the inputs that any rank loads.
   std::array<std::vector<uint32_t>, kSections.size()> loaded;
-  /// By output and rank: of equal copies, the first is the one kept.
+  /// By output and rank, whether it holds the first of equal copies, the kept
+  /// one.
   std::vector<std::vector<bool>> firstHolder;
 };
 
-/// By argument, the rows that some of the ranks load.
+/// Returns, by argument, the rows that some of the ranks load.
 std::vector<Rows> rowsLoaded(const ppx::ArtifactT &artifact, const Mesh &mesh,
                              RankRange ranks);
 

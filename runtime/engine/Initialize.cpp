@@ -30,7 +30,7 @@ std::array<uint32_t, 4> pprt::philox(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-/// Two numbers in [0, 1), from the elements 2 * pair and 2 * pair + 1.
+/// Returns two numbers in [0, 1), from elements 2 * pair and 2 * pair + 1.
 static std::array<double, 2> uniformPair(uint64_t seed, uint64_t stream,
                                          uint64_t pair) {
   const std::array<uint32_t, 4> words =
@@ -43,7 +43,7 @@ static std::array<double, 2> uniformPair(uint64_t seed, uint64_t stream,
   return {unit(words[0], words[1]), unit(words[2], words[3])};
 }
 
-/// The values of elements 2 * pair and 2 * pair + 1.
+/// Returns the values of elements 2 * pair and 2 * pair + 1.
 static std::array<double, 2> valuePair(const ppx::InitializerT &initializer,
                                        uint64_t seed, uint64_t pair) {
   const double a = initializer.a, b = initializer.b;
@@ -115,8 +115,8 @@ void pprt::initialize(const ppx::InitializerT &initializer, uint64_t seed,
                       ppx::ElementType element,
                       const std::vector<ElementRun> &runs) {
   const uint64_t width = elementSize(element);
-  // Zero is all bits zero in every type; most of an optimizer's state starts
-  // so.
+  // Zero is all bits zero in every type; most of an optimizer's state starts as
+  // zeros.
   if (initializer.kind == ppx::InitializerKind_zeros) {
     for (const ElementRun &run : runs)
       std::memset(run.values, 0, run.count * width);
@@ -125,7 +125,7 @@ void pprt::initialize(const ppx::InitializerT &initializer, uint64_t seed,
   uint64_t count = 0;
   for (const ElementRun &run : runs)
     count += run.count;
-  // Elements [begin, end) of those of all runs, one after another.
+  // Fills elements [begin, end) of the concatenation of all runs.
   const auto part = [&](uint64_t begin, uint64_t end) {
     uint64_t before = 0;
     for (const ElementRun &run : runs) {
@@ -138,7 +138,7 @@ void pprt::initialize(const ppx::InitializerT &initializer, uint64_t seed,
       before += run.count;
     }
   };
-  // Each worth a thread.
+  // Elements per thread that are worth starting one.
   constexpr uint64_t kPart = 1 << 17;
   const uint64_t parts = std::clamp<uint64_t>(
       count / kPart, 1, std::max(1u, std::thread::hardware_concurrency()));

@@ -14,7 +14,7 @@ using namespace pprt;
 
 namespace {
 
-/// In front of the bytes.
+/// The header in front of the bytes.
 struct Header {
   CallKind kind;
   uint64_t session, number;
@@ -58,7 +58,7 @@ Expected<Call> pprt::listen(World &world) {
   return call;
 }
 
-/// What Session::create() did in process 0.
+/// Repeats what Session::create() did in process 0.
 static Expected<std::unique_ptr<Session>>
 createLike(const Call &call, const std::shared_ptr<World> &world,
            const KernelResolver &resolver) {
@@ -83,7 +83,7 @@ createLike(const Call &call, const std::shared_ptr<World> &world,
       std::make_shared<const ppx::ArtifactT>(std::move(*artifact)), options);
 }
 
-/// What fails here fails in process 0, too, which knows what to do then.
+/// Ignores failures: the same call fails in process 0, which handles it.
 static void repeat(const Call &call, Session &session) {
   switch (call.kind) {
   case CallKind::initialize:

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session that leads tells all other processes what it is asked to do, before
-// it does it. There each has a session of its own under the same number, and
-// makes the same calls in the same order: see followSessions().
+// A session that leads announces each of its calls to all other processes
+// before it executes it. Each of them has a session of its own under the same
+// number, and makes the same calls in the same order: see followSessions().
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_LEADING_H
@@ -17,7 +17,7 @@
 namespace pprt {
 
 enum class CallKind : uint64_t {
-  create, ///< of the artifact in `bytes`, with so many threads a rank
+  create, ///< the artifact in `bytes`, `number` threads a rank
   initialize,
   setArgument,
   getArgument,
@@ -28,22 +28,22 @@ enum class CallKind : uint64_t {
   end,
   collect,
   destroy,
-  finish ///< of no session: nothing follows
+  finish ///< without a session; the last call
 };
 
 struct Call {
   CallKind kind = CallKind::finish;
   uint64_t session = 0;
-  uint64_t number = 0; ///< the argument; the seed; the threads
-  double seconds = 0;  ///< after which a session hangs
-  bool graph = true;   ///< whether it records a step
-  std::string device;  ///< that a session is created on
+  uint64_t number = 0; ///< argument, seed or threads
+  double seconds = 0;  ///< hang timeout of a session
+  bool graph = true;   ///< whether a session records a step
+  std::string device;  ///< of the session that is created
   std::vector<std::byte> bytes;
 };
 
-/// By process 0.
+/// Called by process 0.
 Status tell(World &world, const Call &call);
-/// By the others.
+/// Called by the other processes.
 Expected<Call> listen(World &world);
 
 } // namespace pprt

@@ -7,7 +7,7 @@
 
 using namespace pprt;
 
-/// How long nothing has to happen for an interruption to end a section.
+/// Seconds without progress after which an interruption ends a section.
 static constexpr double kBlocked = 2;
 
 std::optional<Suspicion> Limits::suspect(double idle, bool isRecorded) const {

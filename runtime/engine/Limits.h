@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: for how long nothing has happened in a section. Out: whether that is to
-// end it, and why.
+// In: for how long nothing has happened in a section. Out: whether and why the
+// section must end.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_LIMITS_H
@@ -20,12 +20,12 @@ struct Limits {
   /// Whether a user wants the end; may be empty.
   std::function<bool()> isInterrupted;
 
-  /// Nothing if it may go on. There is no news of a recorded section before its
-  /// end: that alone is no hang.
+  /// Returns nothing if the section may go on. A recorded section makes no
+  /// visible progress before its end: that alone is no hang.
   std::optional<Suspicion> suspect(double idle, bool isRecorded = false) const;
 };
 
-/// Of a step, from 0.
+/// Describes an interruption of step `step`, counted from 0.
 std::string describeInterruption(int64_t step);
 
 } // namespace pprt

@@ -19,7 +19,7 @@ LocalRank::LocalRank(uint32_t index, const Mesh &mesh,
     times[size_t(section)].resize(instructionsOf(program, section).size());
 }
 
-/// What is said of a rank's memory that a device did not give.
+/// Describes the failure of a device to allocate a rank's memory.
 static Status refuseMemory(const Status &why, uint32_t rank, uint64_t bytes) {
   const std::string whose = "rank " + std::to_string(rank);
   if (why.code() != ExitCode::outOfMemory)
@@ -70,14 +70,14 @@ uint64_t LocalRank::peakBytes() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Where it keeps messages on their way
+// Staging of messages
 //===----------------------------------------------------------------------===//
 
 static uint64_t roundUp(uint64_t bytes) {
   return alignUp(bytes, kWorkspaceAlignment);
 }
 
-/// needed[rank of the range][queue], of one section.
+/// Fills needed[rank of the range][queue] for one section.
 static void addSection(const Ranks &programs, RankRange range, Section section,
                        const TransportModel &model,
                        std::vector<std::vector<uint64_t>> &needed) {
@@ -95,7 +95,7 @@ static void addSection(const Ranks &programs, RankRange range, Section section,
     }
     return Status();
   };
-  // Whoever prepares the comm ops tells of a failure.
+  // The code that prepares the comm ops reports a failure.
   (void)forEachCommOp(programs, range, section, add);
 }
 

@@ -2,10 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a rank's program, and a device. Out: what the rank has of it, whichever
-// executor runs it: an arena with room for messages behind it, rows of scalars,
-// tasks with addresses, and its part in comm ops.
-//
+// In: a rank's program, and a device. Out: the rank's objects on it, for either
+// executor: an arena with message staging behind it, rows of scalars, tasks
+// with addresses, and its part in comm ops.
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_LOCALRANK_H
 #define PPRT_ENGINE_LOCALRANK_H
@@ -15,15 +14,15 @@
 
 namespace pprt {
 
-/// Where a rank keeps messages on their way: one area for each of its queues,
-/// behind the arena of its program, as large as the largest of the queue's
-/// operations needs: they come one after another.
+/// Staging of a rank's messages in transit: one area for each of its queues,
+/// behind the arena of its program, sized by the largest of the queue's
+/// operations, which run one after another.
 struct Staging {
   std::vector<uint64_t> offsets; ///< by queue, from the arena's begin
   uint64_t end = 0;              ///< of arena and areas
 };
 
-/// By rank of the range, from the model of what carries the messages: so the
+/// Lays out staging by rank of the range, from the model of the transport: the
 /// memory of a rank is known before a run, and without the transport.
 std::vector<Staging> layOutStaging(const Ranks &programs, RankRange range,
                                    const TransportModel &model);
@@ -33,25 +32,25 @@ struct LocalRank {
             Staging staging);
   virtual ~LocalRank() = default;
 
-  /// Fails with the rank's name and how much it wants.
+  /// Fails with the rank's name and the bytes it needs.
   Status allocate(Device &device);
   Task makeTask(const ppx::InstructionT &instruction, const Kernels &kernels,
                 Device &device) const {
     return Task(program, instruction, arena->address(), scalars, kernels,
                 device);
   }
-  /// Adds to what all members have alike what this rank has as `member`.
+  /// Adds this rank's data as `member` to the data that all members share.
   Participant take(Participant participant, uint32_t member,
                    const Task &task) const;
 
-  // These fail (device) where a copy does, and do nothing on a device that
-  // keeps no values.
-  /// Gives a slot's bytes to `visit`.
+  // These fail (device) if a copy does, and do nothing on a device that keeps
+  // no values.
+  /// Calls `visit` on a slot's bytes.
   Status readSlot(uint32_t slot,
                   const std::function<void(const std::byte *)> &visit) const;
-  /// Has `fill` write all of a slot's bytes.
+  /// Calls `fill` to write all of a slot's bytes.
   Status writeSlot(uint32_t slot, const std::function<void(std::byte *)> &fill);
-  /// Of the arena and the heap together.
+  /// Peak of the arena and the heap together.
   uint64_t peakBytes() const;
 
   const uint32_t index;
@@ -64,7 +63,7 @@ struct LocalRank {
   std::vector<InstructionTime> times[kSections.size()];
 };
 
-/// Of each rank of the range.
+/// Makes each rank of the range.
 template <typename Rank>
 Expected<std::vector<std::unique_ptr<Rank>>>
 makeRanks(const Ranks &programs, RankRange range, const TransportModel &model,

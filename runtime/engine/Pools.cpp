@@ -15,13 +15,13 @@ using namespace pprt;
 
 namespace {
 
-/// Of one process, of one pool.
+/// Bytes that one process needs of one pool.
 struct Want {
   uint64_t bytes = 0, ranks = 0, process = 0;
   std::string pool;
 };
 
-/// Sums may not fit a number.
+/// Saturates: sums may overflow.
 uint64_t addBytes(uint64_t a, uint64_t b) {
   return b > std::numeric_limits<uint64_t>::max() - a
              ? std::numeric_limits<uint64_t>::max()
@@ -39,7 +39,7 @@ void pack(const Want &want, std::vector<std::byte> &bytes) {
   add(want.pool.data(), want.pool.size());
 }
 
-/// Of all processes, one after another.
+/// Unpacks those of all processes, one after another.
 std::vector<Want> unpackWants(const std::vector<std::byte> &bytes) {
   std::vector<Want> wants;
   for (size_t at = 0; at < bytes.size();) {

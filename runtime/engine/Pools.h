@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: where the arenas of each process are, and how large they would be. Out:
-// whether all of a pool fit. A system grants more than it has, and then kills a
-// process, so this is asked before anything is allocated.
+// In: the pool and the size of each process's arenas. Out: whether all arenas
+// of a pool fit. An operating system grants more memory than it has, and then
+// kills a process, so this is checked before anything is allocated.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_POOLS_H
@@ -17,11 +17,11 @@ namespace pprt {
 struct PoolUse {
   MemoryPool pool;
   std::vector<uint64_t> arenas; ///< bytes of each rank that has its arena there
-  uint64_t others = 0;          ///< that are allocated for them besides
+  uint64_t others = 0;          ///< other bytes allocated for these ranks
 };
 
 /// Collective; `mine` are the pools of this process. Fails (outOfMemory) in all
-/// processes of one that is too small.
+/// processes if a pool of any of them is too small.
 Status checkPools(World &world, const std::vector<PoolUse> &mine);
 
 } // namespace pprt

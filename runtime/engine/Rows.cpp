@@ -12,7 +12,7 @@ using namespace pprt;
 void Rows::add(RowRange range) {
   if (range.begin >= range.end)
     return;
-  // Those that touch it become one with it.
+  // Merges the new range with those that touch it.
   const auto first =
       std::find_if(its.begin(), its.end(), [&](const RowRange &other) {
         return other.end >= range.begin;

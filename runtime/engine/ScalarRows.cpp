@@ -1,4 +1,4 @@
-//===- ScalarRows.cpp - what launches know of where and when --------------===//
+//===- ScalarRows.cpp - scalars of launches: place and time ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -42,6 +42,6 @@ Status ScalarRows::setStep(Stream &stream, int64_t value,
   std::memcpy(host, values.data(), bytes());
   for (size_t row = 0; row < values.size(); row += width)
     std::memcpy(host + (row + step) * sizeof(int64_t), &value, sizeof(value));
-  // In one piece, whatever the number of rows.
+  // One write, whatever the number of rows.
   return stream.write(memory->address(), host, bytes());
 }

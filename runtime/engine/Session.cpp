@@ -53,7 +53,7 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     World &world = *state->world;
     const Status prepared = state->prepare(options);
     if (options.leads && !prepared.ok())
-      return prepared; // the others have heard of nothing yet
+      return prepared; // the other processes do not know of the session yet
     if (options.leads && world.processCount() > 1) {
       static uint64_t sessions = 0;
       state->leads = ++sessions;
@@ -71,7 +71,7 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
       if (Status status = state->agree({}); !status.ok())
         return status;
     }
-    // One that fails alone would keep the others waiting.
+    // A process that fails alone would keep the others waiting.
     if (Status status = state->compareArtifacts(); !status.ok())
       return status;
     if (Status status = state->agree(prepared); !status.ok())
@@ -85,7 +85,7 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     state->model = std::move(*model);
     if (Status status = state->agree(state->checkMemory()); !status.ok())
       return status;
-    // Whoever connects waits for all others: they must not have given up.
+    // Connecting waits for all other processes, so all must have started.
     if (Status status = state->agree(state->start(options)); !status.ok())
       return status;
     state->readMemory(&enqueued::MemoryReadings::prepared);
@@ -98,7 +98,7 @@ Session::create(std::shared_ptr<const ppx::ArtifactT> artifact,
   });
 }
 
-/// What a process does without the others.
+/// The part of create() that needs no other process.
 Status Session::State::prepare(const SessionOptions &options) {
   if (!(options.hangTimeoutSeconds >= 0))
     return Status(ExitCode::usage,
@@ -134,8 +134,8 @@ Status Session::State::prepare(const SessionOptions &options) {
   return checkDeviceName(options.device);
 }
 
-/// Processes that run different programs would wait for each other, or add what
-/// does not belong together.
+/// Processes with different programs would wait for each other, or add values
+/// that do not belong together.
 Status Session::State::compareArtifacts() const {
   if (world->processCount() == 1)
     return {};
@@ -162,7 +162,7 @@ Status Session::State::makeDevices(const SessionOptions &options) {
                       std::to_string(devices ? devices->count() : 0));
   deviceName = devices->device(0).name();
   if (!devices->usesThreads())
-    threads = 0; // its kernels run elsewhere, at times of its own
+    threads = 0; // the device runs its kernels without host threads
   return {};
 }
 
@@ -229,8 +229,7 @@ Status Session::State::gatherOutputs(Section section) {
   return {};
 }
 
-/// Of several processes one that fails alone lets the others know when all
-/// wait.
+/// A process that fails alone reports it to the others when all call wait().
 Status Session::State::submit(Section section, int64_t step) {
   if (!failure.ok())
     return failure;
@@ -276,7 +275,7 @@ Status Session::State::expect(Phase wanted, Section section,
                     kNames[size_t(phase)]);
 }
 
-/// What nobody wrote an arena has as it was.
+/// Fails if an argument without a value would leave its slot undefined.
 Status Session::State::expectValues() const {
   for (uint32_t i = 0; i < artifact->arguments.size(); ++i)
     if (!isInput(i) && !hasValue[i] && keepsValues())
@@ -412,8 +411,8 @@ Measurements Session::State::measure(uint32_t rank) const {
   return result;
 }
 
-/// Times of other processes are brought to this one's clock by the first and
-/// the last reading.
+/// Converts times of other processes to this one's clock by the first and the
+/// last reading.
 Status Session::State::readClocks() {
   Expected<std::vector<ClockReading>> readings = world->readClocks();
   if (readings)
@@ -429,7 +428,7 @@ Status Session::collect() {
     if (world.processCount() == 1)
       return {};
     if (!state->failure.ok())
-      return state->failure; // some may not be there any more
+      return state->failure; // some processes may have ended
     if (Status status = state->tell(CallKind::collect); !status.ok())
       return status;
     if (Status status = state->readClocks(); !status.ok())
@@ -463,7 +462,7 @@ Status Session::collect() {
   });
 }
 
-/// Two times are compared, each by a clock that is wrong.
+/// Adds the two largest errors: a comparison involves two clocks.
 double Session::clockError() const {
   const State &its = *state;
   std::vector<int64_t> errors; // by device, of all processes

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of parameters and states each process has the shards of its ranks; inputs are
-// kept whole until a step loads them.
+// Each process has the shards of its own ranks of parameters and states; inputs
+// are kept whole until a step loads them.
 //
 //===----------------------------------------------------------------------===//
 #include "Bounds.h"
@@ -16,7 +16,7 @@
 
 using namespace pprt;
 
-/// Bytes that come to process 0 at a time, unless one process gives more.
+/// Bytes that process 0 gathers at a time, unless one process has more.
 static constexpr uint64_t kGathered = 64 << 20;
 
 template <typename Function>
@@ -74,7 +74,7 @@ Session::State::firstHolders(uint32_t argument) const {
   return holders;
 }
 
-/// Replicas that start from other values stay apart, and nobody notices.
+/// Replicas that start from different values would silently stay apart.
 Status
 Session::State::compareInitialization(uint64_t seed,
                                       const std::vector<uint8_t> &keeps) const {
@@ -139,7 +139,7 @@ uint64_t Session::outputBytes(uint32_t output) const {
 }
 
 Status Session::State::checkStopped() const {
-  // One that has stopped here may not have elsewhere.
+  // The session may have failed here without having failed elsewhere.
   if (world->processCount() > 1 && !failure.ok())
     return failure;
   if (!executor->isStuck())
@@ -234,7 +234,7 @@ Status Session::readArgument(uint32_t argument, const ElementReader &read) {
         !status.ok())
       return status;
     Status status;
-    state->hasValue[argument] = false; // and stays so if the reader throws
+    state->hasValue[argument] = false; // and stays false if the reader throws
     const Status written =
         state->forEachCopy(argument, [&](std::byte *bytes, const auto &origin) {
           if (status.ok())
@@ -261,14 +261,14 @@ Status Session::getArgument(uint32_t argument, void *values,
         !status.ok())
       return status;
     const std::vector<State::Holder> holders = state->firstHolders(argument);
-    // By process. They come in a few goes: all at once would be the tensor
-    // again.
+    // By process. They are gathered in a few rounds: all at once would take the
+    // tensor's size again.
     std::vector<std::vector<State::Holder>> parts(state->world->processCount());
     for (const State::Holder &holder : holders)
       parts[state->world->processOf(holder.rank, mesh().worldSize())].push_back(
           holder);
     const uint64_t shard = state->host->arguments[argument].shardBytes();
-    // One that fails takes part to the end: the others wait for it.
+    // A process that fails goes on to the end: the others wait for it.
     Status gathered;
     for (uint32_t begin = 0, end = 0; begin < parts.size(); begin = end) {
       uint64_t together = 0;
@@ -283,7 +283,7 @@ Status Session::getArgument(uint32_t argument, void *values,
   });
 }
 
-/// Those of processes from `begin` to `end` to process 0.
+/// Gathers the shards of processes [begin, end) in process 0.
 Status Session::State::gatherShards(
     uint32_t argument, const std::vector<std::vector<Holder>> &parts,
     uint32_t begin, uint32_t end, std::byte *values) const {

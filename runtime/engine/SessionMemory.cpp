@@ -1,9 +1,9 @@
-//===- SessionMemory.cpp - what a session takes of its devices ------------===//
+//===- SessionMemory.cpp - device memory of a session ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asked before anything is allocated, whether it fits, and read after each
-// thing that takes memory: what is in use then is more by what that took.
+// Checks before any allocation whether everything fits, and reads the memory in
+// use after each allocation, so that the differences are what each has taken.
 //
 //===----------------------------------------------------------------------===//
 #include "Pools.h"
@@ -50,7 +50,7 @@ std::vector<DeviceMeasurements> Session::State::measureDevices() {
     DeviceMeasurements &its = result[i];
     its.ranks = ranksOf(i);
     its.timesError = executor->timesError(its.ranks.begin, Section::body);
-    // A body that cannot be recorded is none that others come ahead of.
+    // Steps can be submitted ahead exactly if the body is recorded.
     its.isRecorded = executor->stepsAhead() > 1;
     its.stepsAhead = stepsAhead();
     its.tellsMemory = !readings.empty();

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Session.cpp makes it and runs it, SessionArguments.cpp brings values in and
-// out.
+// Session.cpp creates and runs a session, SessionArguments.cpp transfers values
+// in and out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_SESSIONSTATE_H
@@ -36,27 +36,27 @@ struct Session::State {
   TransportModel model;
   std::unique_ptr<Executor> executor;
   std::unordered_map<std::string, uint32_t> argumentOf; ///< by name
-  unsigned threads = 1, cores = 1; ///< no threads: of a device with streams
+  unsigned threads = 1, cores = 1; ///< 0 threads: a device with streams
   Phase phase = Phase::opened;
   int64_t steps = 0;
-  unsigned underWay = 0;       ///< steps that were submitted and not waited for
-  std::vector<Rows> inputRows; ///< by argument, that ranks here load
-  std::vector<bool> hasValue;  ///< by argument, once it was given one
-  Status failure;              ///< the first of all processes
-  uint64_t leads = 0; ///< how the others call this session, if it leads
-  /// By rank, what other processes have measured.
+  unsigned underWay = 0;       ///< steps submitted and not waited for
+  std::vector<Rows> inputRows; ///< by argument, rows that ranks here load
+  std::vector<bool> hasValue;  ///< by argument, whether it was set
+  Status failure;              ///< of the first process that failed
+  uint64_t leads = 0; ///< number of this session in the others, if it leads
+  /// By rank, measurements of other processes.
   std::vector<Measurements> collected;
-  /// By process, what others have measured of their devices.
+  /// By process, device measurements of other processes.
   std::vector<std::vector<DeviceMeasurements>> devicesElsewhere;
   Clocks clocks;
-  // By device, if devices tell what is in use of them.
+  // By device, if devices report the memory in use.
   std::vector<enqueued::MemoryNeeds> needs;
   std::vector<enqueued::MemoryReadings> readings;
 
-  bool lacksMemory = false; ///< a call has ended where it should not
+  bool lacksMemory = false; ///< a call has run out of memory
 
-  /// What a call that changes the session returns, or that memory lacks; then
-  /// nobody knows what it has done, and all further ones fail.
+  /// Returns the result of a call that changes the session, or a failure if it
+  /// ran out of memory; its effect is then unknown, and all further calls fail.
   template <typename Call> Status guard(const Call &call) {
     if (lacksMemory)
       return outOfMemory();
@@ -78,21 +78,20 @@ struct Session::State {
     return devices->ranksOf(device, range);
   }
   Status compareArtifacts() const;
-  /// Whether the processes of this host have the memory that their ranks want.
+  /// Checks that the hosts and devices have the memory that the ranks need.
   Status checkMemory();
-  /// Keeps what each device says is in use now.
+  /// Stores the memory that each device reports to be in use now.
   void readMemory(std::optional<uint64_t> enqueued::MemoryReadings::*when);
   /// Starts the executor of this process's ranks.
   Status start(const SessionOptions &options);
-  /// Whether `call` comes in its turn, and has what its section loads: what
-  /// lacks here others may have, so that of several processes each finds out by
-  /// running it.
+  /// Checks that `call` is in order, and has the inputs that its section loads.
+  /// Another process may have them: several processes find out by running it.
   Status expect(Phase wanted, Section section, const char *call) const;
-  /// Whether parameters and states have some.
+  /// Checks that parameters and states have values.
   Status expectValues() const;
-  /// Whether nothing is under way.
+  /// Checks that nothing is under way.
   Status expectIdle(const char *call) const;
-  // The same in all processes.
+  // These have the same result in all processes.
   Status submit(Section section, int64_t step);
   Status wait(Section section);
   Status run(Section section, int64_t step);
@@ -103,7 +102,7 @@ struct Session::State {
   Status readClocks();
   Measurements measure(uint32_t rank) const;
   std::vector<DeviceMeasurements> measureDevices();
-  /// Lets the others make this call, if the session leads.
+  /// Makes the other processes repeat this call, if the session leads.
   Status tell(CallKind kind, uint64_t number = 0, const void *bytes = nullptr,
               uint64_t size = 0) const;
 
@@ -120,22 +119,22 @@ struct Session::State {
   bool spins() const { return uint64_t(threads) * range.size() <= cores; }
   Status checkIndex(uint32_t argument) const;
   Status checkBytes(uint32_t argument, uint64_t bytes, bool input) const;
-  /// Whether all integers are within the argument's bound; `skipped` bytes of
-  /// it lie in front of them.
+  /// Checks that all integers are below the argument's bound; `values` begins
+  /// `skipped` bytes into the argument.
   Status checkBound(uint32_t argument, const void *values, uint64_t bytes,
                     uint64_t skipped = 0) const;
   Status checkStopped() const;
-  /// Whether parameters and states may be set and read.
+  /// Checks that parameters and states may be set and read.
   Status checkArguments() const;
   /// Calls f(rank, slot, origin) for every shard here of a parameter or state,
-  /// until one fails.
+  /// until it fails.
   template <typename Function>
   Status forEachShard(uint32_t argument, Function &&f) const;
-  /// Calls f(bytes, origin) for every different shard here, which fills it, and
-  /// copies it to others that hold the same.
+  /// Calls f(bytes, origin) to fill every distinct shard here, and copies it to
+  /// the other ranks that hold it.
   template <typename Function>
   Status forEachCopy(uint32_t argument, Function &&f) const;
-  /// Who has a part of it, each part once.
+  /// The holder of a part of an argument; each part has one.
   struct Holder {
     uint32_t rank, slot;
     ShardedTensor::Index origin;

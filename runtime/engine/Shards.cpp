@@ -71,7 +71,7 @@ void ShardedTensor::forEachRow(const Index &origin, const uint64_t *sizes,
       innermost >= sizes[rank - 1]
           ? 0
           : std::min(extent[rank - 1], sizes[rank - 1] - innermost);
-  Index index = {}; // of the row in the shard
+  Index index = {}; // index of the row in the shard
   for (uint64_t r = 0; r < rows; ++r) {
     uint64_t global = 0;
     bool inside = true;
@@ -128,7 +128,7 @@ void ShardedTensor::scatter(const Index &origin, int32_t batch,
     return scatter(origin, global, shard);
   Index packed = origin, sizes = {};
   std::copy(shape.begin(), shape.end(), sizes.begin());
-  // A shard's rows follow each other, so all of them are in one range.
+  // A shard's rows are contiguous, so all of them are in one range.
   packed[batch] -= rows.skippedBefore(origin[batch]);
   sizes[batch] = rows.count();
   scatter(packed, sizes.data(), global, shard);

@@ -4,7 +4,7 @@
 //
 // A global tensor is padded so that every dimension divides by the mesh axes
 // that split it; a shard is a box of the padded tensor. Global buffers on the
-// host hold the real elements only. Padding is zeros in the shards.
+// host hold only the real elements. Shards have zeros as padding.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_SHARDS_H
@@ -19,11 +19,11 @@
 
 namespace pprt {
 
-/// How a tensor of the artifact is spread over the mesh. Nothing here allocates
-/// once it is made: steps call it.
+/// Distribution of a tensor of the artifact over the mesh. Only the constructor
+/// allocates: steps call the other functions.
 class ShardedTensor {
 public:
-  /// More dimensions than this are refused by the session.
+  /// The session refuses tensors with more dimensions.
   static constexpr size_t kMaxDimensions = 8;
   using Index = std::array<uint64_t, kMaxDimensions>;
 
@@ -38,23 +38,23 @@ public:
   uint64_t elementCount() const;
   /// Bytes of a shard, padding included.
   uint64_t shardBytes() const;
-  /// Of a shard's dimension, padding included.
+  /// Size of a dimension of a shard, padding included.
   uint64_t sizeOf(size_t dimension) const { return extent[dimension]; }
 
-  /// The first index of a rank's shard in every dimension. `microBatch` picks
-  /// the shard over the time axes.
+  /// Returns the first index of a rank's shard in every dimension. `microBatch`
+  /// selects the shard over the time axes.
   Index origin(const Mesh &mesh, uint32_t rank, int32_t microBatch) const;
 
-  /// The real elements of the shard at `origin`, in as few runs as they lie one
-  /// after another in both tensors; padding is set to zeros.
+  /// Returns the real elements of the shard at `origin`, in the fewest runs
+  /// that are contiguous in both tensors; sets padding to zeros.
   std::vector<ElementRun> runs(const Index &origin, std::byte *shard) const;
   /// Fills the shard at `origin` from the global buffer, padding with zeros.
   void scatter(const Index &origin, const std::byte *global,
                std::byte *shard) const {
     scatter(origin, shape.data(), global, shard);
   }
-  /// The same of a batch of which `global` has these rows alone, packed, and of
-  /// which dimension `batch` counts them; -1: it has no rows.
+  /// The same for a batch of which `global` has only these rows, packed;
+  /// `batch` is the dimension that counts them; -1: it has no rows.
   void scatter(const Index &origin, int32_t batch, const Rows &rows,
                const std::byte *global, std::byte *shard) const;
   /// Copies the real elements of the shard at `origin` to the global buffer.
@@ -76,7 +76,7 @@ private:
   void scatter(const Index &origin, const uint64_t *sizes,
                const std::byte *global, std::byte *shard) const;
 
-  std::vector<uint64_t> shape;  ///< real
+  std::vector<uint64_t> shape;  ///< without padding
   std::vector<uint64_t> extent; ///< of a shard
   uint64_t width;               ///< bytes of an element
   /// One mesh axis that splits a dimension.

@@ -61,10 +61,10 @@ Status Task::give(Stream &stream) const {
     return stream.copy(arguments[1], arguments[0], bytes());
   case ppx::Opcode_flag:
     return stream.flag(values, arguments.back());
-  case ppx::Opcode_load: // these are between the host and the arena
+  case ppx::Opcode_load: // handled by the executor, between host and arena
   case ppx::Opcode_emit:
-  case ppx::Opcode_step: // its waits are all there is to it
-  case ppx::Opcode_send: // these are a transport's
+  case ppx::Opcode_step: // only has waits
+  case ppx::Opcode_send: // handled by a transport
   case ppx::Opcode_recv:
   case ppx::Opcode_collective:
     break;

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: an instruction, and the memory of the rank that runs it. Out: addresses
-// for its slots, and what its device bound of its launch, so that an executor
-// looks nothing up in a step.
+// In: an instruction, and the memory of the rank that runs it. Out: the
+// addresses of its slots, and the launch that its device has bound, so that an
+// executor looks nothing up in a step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_TASK_H
@@ -14,7 +14,7 @@
 
 namespace pprt {
 
-/// By kernel of the artifact.
+/// Indexed by the artifact's kernels.
 using Kernels = std::vector<std::unique_ptr<const Kernel>>;
 
 Expected<Kernels> prepareKernels(const ppx::ArtifactT &artifact,
@@ -25,12 +25,12 @@ struct Task {
        std::byte *arena, const ScalarRows &scalars, const Kernels &kernels,
        Device &device);
 
-  /// Runs, gates, copies and flags; other instructions are no work of a stream.
+  /// Executes a run, gate, copy or flag; streams have no other instructions.
   Status give(Stream &stream) const;
-  /// Of the slot that is copied, loaded or emitted.
+  /// Bytes of the slot that is copied, loaded or emitted.
   uint64_t bytes() const;
-  /// Of what meets others, how many arguments are inputs: they come before the
-  /// outputs, and a transfer has one of the two.
+  /// For communication, the number of arguments that are inputs: they come
+  /// before the outputs, and a transfer has one of the two.
   size_t inputCount() const;
 
   const ppx::InstructionT *instruction;

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The usual world: all ranks are threads here, so that there is nobody to wait
-// for and every answer is what was asked with.
+// The usual world: all ranks are threads here, so no call waits, and every
+// answer is the caller's own.
 //
 //===----------------------------------------------------------------------===//
 #include "../collectives/inprocess/ThreadTransport.h"

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // std::thread throws when the system has no thread left, and containers often
-// allow few. This one tells.
+// allow few. This class returns a failure instead.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_THREAD_H
@@ -24,18 +24,18 @@ public:
   Thread &operator=(Thread &&) = delete;
   ~Thread() { join(); }
 
-  /// Calls `body` on a new thread. False if the system refuses one.
+  /// Calls `body` on a new thread. Returns false if the system refuses one.
   [[nodiscard]] bool start(std::function<void()> body);
   /// Waits for the end of `body`, if it was started and not detached.
   void join();
-  /// From now on nobody waits for it.
+  /// Lets the thread run on without being joined.
   void detach();
 
 private:
   std::optional<pthread_t> handle;
 };
 
-/// What to say when it does.
+/// The failure to report when it does.
 Status refusedThread();
 
 } // namespace pprt

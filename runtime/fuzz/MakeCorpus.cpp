@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes small pipelines, and what is in the artifacts of FILES without their
-// machine code.
+// Writes small pipelines, and the artifacts in FILES without their machine
+// code.
 //   MakeCorpus FOLDER [FILES]
 //
 //===----------------------------------------------------------------------===//

@@ -2,10 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Built with PP_FUZZ=ON. In: any bytes, in which checksums are made to fit.
-// They go the whole way of test/Runtime/Fuzzing.h, and are faulty also if that
-// takes more than 64 MiB over the size of the file. MakeCorpus writes what to
-// begin with.
+// Built with PP_FUZZ=ON. In: any bytes, whose checksums are made to fit. They
+// go the whole way of test/Runtime/Fuzzing.h, and also fail if that takes more
+// than 64 MiB over the size of the file. MakeCorpus writes the initial corpus.
 //   ReadArtifact -runs=1000000 -rss_limit_mb=4096 CORPUS
 //
 //===----------------------------------------------------------------------===//
@@ -39,7 +38,7 @@ extern "C" int LLVMFuzzerInitialize(int *, char ***) {
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t room);
 
-/// Bytes that move break all offsets behind them: most often none do.
+/// Moving bytes breaks all offsets behind them: most mutations do not move any.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size,
                                           size_t room, unsigned seed) {
   std::mt19937_64 random(seed);

@@ -21,7 +21,7 @@ static std::vector<uint32_t> inputsOf(const ppx::ArtifactT &artifact) {
   return inputs;
 }
 
-/// Of every argument, whether any rank loads it.
+/// Returns, for every argument, whether any rank loads it.
 static std::vector<bool> findLoaded(const ppx::ArtifactT &artifact) {
   std::vector<bool> loaded(artifact.arguments.size());
   for (const auto &program : artifact.programs)

@@ -28,8 +28,8 @@ double norm(const Values &tensors) {
   return std::sqrt(sum);
 }
 
-/// The differences of the two; not a number if `tensors` has no such tensor of
-/// this size.
+/// Returns the differences of the two; NaN if `tensors` has no tensor of that
+/// name and size.
 std::vector<double> subtract(const Values &tensors, const std::string &name,
                              const std::vector<double> &values) {
   const auto found = tensors.find(name);
@@ -69,7 +69,7 @@ void Worst::add(double found, const std::string &name) {
 
 void pprt::host::compareRelative(const Values &ours, const Values &judged,
                                  Worst &worst, const AdamComparison *adam) {
-  // In f64, whose bound is 1e-10, some 50 roundings of `all`.
+  // For f64, whose bound is 1e-10, some 50 roundings of `all`.
   const double floor =
       std::max(1e-4 * norm(judged), std::numeric_limits<double>::min());
   for (const auto &[name, values] : judged) {
@@ -109,7 +109,7 @@ void AdamComparison::reduce(const std::string &name,
                             std::vector<double> &differences) const {
   for (size_t i = 0; i < differences.size(); ++i) {
     const double size = std::abs(differences[i]);
-    // What is not a number stays so.
+    // A NaN stays a NaN.
     differences[i] =
         size > 0 ? std::max(0.0, size - learningRate * explained(name, i))
                  : size;
@@ -122,11 +122,11 @@ void AdamComparison::compare(const Values &ours, const Values &judged,
     const std::vector<double> differences = subtract(ours, name, values);
     for (size_t i = 0; i < differences.size(); ++i) {
       const double size = std::abs(differences[i]);
-      // Without a rate nothing moves, and 0 / 0 is no difference.
+      // Without a learning rate nothing moves, and 0 / 0 is no difference.
       whole.add(size == 0 ? 0 : size / learningRate, name);
       const double explains = learningRate * explained(name, i) +
                               adam.spacing * std::abs(values[i]);
-      // What is not a number stays so.
+      // A NaN stays a NaN.
       unexplained.add(size <= explains ? 0 : (size - explains) / learningRate,
                       name);
     }
@@ -145,7 +145,7 @@ void Comparison::add(const std::string &name, const StepValues &ours,
                      const StepValues &twin, const StepValues &judged,
                      double learningRate) {
   compareRelative({{name, {ours.loss}}}, {{name, {judged.loss}}}, loss);
-  // A metric is of its own kind.
+  // Each metric is a class of its own.
   for (const auto &[metric, values] : judged.metrics)
     compareRelative(ours.metrics, {{metric, values}}, metrics);
   compareRelative(twin.gradients, judged.gradients, gradients);
@@ -262,7 +262,7 @@ void LowPrecisionComparison::finish(const Class &sums, Bounded &worst,
       std::max(scaleOfLeast * least,
                usual.empty() ? 0 : usual[(usual.size() - 1) * 3 / 4]);
   for (const auto &[name, tensor] : sums) {
-    // A yardstick that is no number measures nothing.
+    // A yardstick that is NaN measures nothing.
     const double own = ownOf(tensor);
     worst.add(relative(tensor.ours, tensor),
               std::min(most, 2 * (std::isfinite(own) ? std::max(own, granted)

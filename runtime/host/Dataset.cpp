@@ -177,12 +177,12 @@ public:
   Expected<uint32_t> fingerprint() const override;
 
 private:
-  /// Opens the file of a tensor and compares it with those before.
+  /// Opens the file of a tensor and compares it with earlier ones.
   Status add(const std::string &directory, const DataTensor &tensor);
 
-  /// By tensor; nothing for one that is not used.
+  /// By tensor; nothing for an unused one.
   std::vector<std::optional<NpyFile>> files;
-  /// Of the first file: its name, and what it holds.
+  /// The first file: its name, and its contents.
   std::string first;
   uint64_t firstRows = 0, batch = 0, stepsPerEpoch = 0;
 };
@@ -207,7 +207,7 @@ Status NpyDataset::add(const std::string &directory, const DataTensor &tensor) {
   const std::vector<uint64_t> found = file->shape();
   const bool isBatch = hasBatch(tensor),
              isConstant = !isBatch && found == tensor.shape;
-  // Of what has no batch a step is a row.
+  // Without a batch, a row of the file is a step.
   const size_t counting = isBatch ? size_t(tensor.batch) : 0;
   std::vector<uint64_t> wanted = tensor.shape;
   if (!isBatch)
@@ -229,7 +229,7 @@ Status NpyDataset::add(const std::string &directory, const DataTensor &tensor) {
                            ", at least one batch,"
                      : ", or one more dimension in front, a step each,") +
             " for '" + tensor.name + "', got " + printShape(file->shape()));
-  // Reading nothing tells whether the element types go together.
+  // Reading nothing checks whether the element types are compatible.
   if (Status status = file->read(0, 0, tensor.element, nullptr); !status.ok())
     return status;
   if (isConstant) {

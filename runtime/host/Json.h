@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's exceptions are off, as everywhere: what would throw ends the
-// process. So texts of other people's making go through here.
+// The library's exceptions are off, as everywhere: an error ends the process.
+// So texts from outside go through this function.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_JSON_H
@@ -14,8 +14,8 @@
 
 namespace pprt::host {
 
-/// The text of `json`; on one line unless `indent` is given. Bytes that are no
-/// UTF-8 are replaced, where the library's default is to abort.
+/// Returns the text of `json`; on one line unless `indent` is given. Replaces
+/// bytes that are not UTF-8, for which the library aborts by default.
 template <typename Json>
 std::string dumpJson(const Json &json, int indent = -1) {
   return json.dump(indent, ' ', /*ensure_ascii=*/false,

@@ -28,7 +28,7 @@ const char *categoryOf(const ppx::InstructionT &instruction) {
   }
 }
 
-/// By rank, of the body's last run.
+/// Returns the times of the body's last run, by rank.
 std::vector<std::vector<InstructionTime>> timesOf(const Session &session) {
   std::vector<std::vector<InstructionTime>> times;
   for (uint32_t rank = 0; rank < session.mesh().worldSize(); ++rank)
@@ -54,20 +54,20 @@ Timeline since(int64_t origin,
   return timeline;
 }
 
-/// Of a step that was made to its end, and not played from a recording.
+/// Whether the last step ran to its end, and was not a recording.
 bool hasTimes(const Session &session) {
   const std::vector<InstructionTime> &times = session.times(0, Section::body);
   return !times.empty() && times.back().end != 0;
 }
 
-/// The last step, in seconds from its first instruction.
+/// Returns the last step, in seconds from its first instruction.
 Timeline lastStep(const Session &session) {
   const auto times = timesOf(session);
   return since(firstBegin(times), times);
 }
 
-/// Of the last step as it was; or, if the ranks shared cores, as it would have
-/// been with a core for each. Of a program that does not end nothing.
+/// Reports the last step as it was; or, if the ranks shared cores, as it would
+/// have been with a core for each. Reports nothing if the program does not end.
 void measureTimes(const Session &session, Report &report) {
   const Players players = Players::ranks(session.artifact(), session.mesh());
   std::optional<Timeline> timeline;
@@ -85,7 +85,7 @@ void measureTimes(const Session &session, Report &report) {
   report.travel.measured = travelTime(players, *timeline);
 }
 
-/// The send and the receive of a transfer; nothing for a collective.
+/// Returns the send and the receive of a transfer; nothing for a collective.
 std::pair<std::optional<Place>, std::optional<Place>>
 orderTransfer(const Players &players, const std::vector<Place> &commOp) {
   std::pair<std::optional<Place>, std::optional<Place>> result;
@@ -106,7 +106,7 @@ void pprt::host::measure(const Session &session, Report &report) {
   report.threadsPerRank = session.threadsPerRank();
   report.world = session.mesh().worldSize();
   report.itemsPerStep = session.artifact().items_per_step;
-  // Of whoever has predicted nothing, the arenas as they are.
+  // Without a prediction, reports the arenas as they are.
   if (report.memory.empty()) {
     report.memory.resize(report.world);
     for (const auto &program : session.artifact().programs)
@@ -128,12 +128,12 @@ void pprt::host::measure(const Session &session, Report &report) {
 
 Trace pprt::host::traceLastStep(const Session &session) {
   if (session.isStuck() || !hasTimes(session))
-    return {}; // no step was made, or not to its end
+    return {}; // no step was made, or it did not end
   return makeTrace(Players::ranks(session.artifact(), session.mesh()),
                    session.artifact(), lastStep(session), session.device());
 }
 
-/// Where the tracks of each rank begin. Ranks are threads unless it is said.
+/// Returns the first track of each rank. Ranks are threads on "cpu".
 static std::vector<size_t> addTracks(Trace &trace, const Players &players,
                                      const std::string &device) {
   trace.device = device;

@@ -1,4 +1,4 @@
-//===- Metrics.cpp - What every step told, as it happens ------------------===//
+//===- Metrics.cpp - Results of every step, as it happens -----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

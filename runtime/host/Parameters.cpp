@@ -48,7 +48,7 @@ static void transpose(const std::vector<uint64_t> &shape,
   }
 }
 
-/// The order that leads from a file's dimensions to the model's.
+/// Returns the order that maps a file's dimensions to the model's.
 static std::vector<uint32_t> inverse(const std::vector<uint32_t> &order) {
   std::vector<uint32_t> result(order.size());
   for (uint32_t i = 0; i < order.size(); ++i)
@@ -56,14 +56,14 @@ static std::vector<uint32_t> inverse(const std::vector<uint32_t> &order) {
   return result;
 }
 
-/// What other frameworks' files have: a parameter's type may split their
-/// dimensions.
+/// Returns the shape in other frameworks' files: a parameter's type may split
+/// its dimensions.
 static const std::vector<uint64_t> &
 storedShape(const ppx::ArgumentT &argument) {
   return argument.stored_shape.empty() ? argument.shape : argument.stored_shape;
 }
 
-/// `sizes` in the order of a file's dimensions.
+/// Returns `sizes` in the order of a file's dimensions.
 static std::vector<uint64_t> inOrder(const std::vector<uint64_t> &sizes,
                                      const std::vector<uint32_t> &order) {
   std::vector<uint64_t> result;
@@ -86,13 +86,13 @@ struct Box {
 };
 } // namespace
 
-/// What the runs of a shard of a tensor of this shape cover, row by row.
+/// Returns the box that the runs of a shard of a tensor of this shape cover.
 static Box boxOf(const std::vector<uint64_t> &shape,
                  const std::vector<ElementRun> &runs) {
   Box box = {shape, std::vector<uint64_t>(shape.size())};
   std::vector<uint64_t> last(shape.size());
   for (const ElementRun &run : runs) {
-    // Along the dimensions behind one in which the ends differ it has all.
+    // If a run's ends differ in a dimension, it covers all of those behind it.
     uint64_t begin = run.first, end = run.first + run.count - 1;
     for (size_t d = shape.size(); d-- > 0; begin /= shape[d], end /= shape[d]) {
       const bool hasAll = begin / shape[d] != end / shape[d];
@@ -105,7 +105,7 @@ static Box boxOf(const std::vector<uint64_t> &shape,
   return box;
 }
 
-/// The elements of a part of a tensor of this shape, to be put at `values`.
+/// Returns the runs of a part of a tensor of this shape, stored at `values`.
 static std::vector<ElementRun> runsOf(const std::vector<uint64_t> &shape,
                                       const Box &box, uint64_t width,
                                       std::byte *values) {
@@ -127,7 +127,7 @@ static std::vector<ElementRun> runsOf(const std::vector<uint64_t> &shape,
   return runs;
 }
 
-/// Reads elements of a parameter that the file has in another order.
+/// Reads elements of a parameter that the file stores in another order.
 static Status readInOrder(const SafeTensors &file,
                           const ppx::ArgumentT &argument,
                           const std::vector<ElementRun> &runs) {
@@ -153,7 +153,7 @@ static Status readInOrder(const SafeTensors &file,
   return {};
 }
 
-/// Each process reads what its ranks hold.
+/// Each process reads the elements that its ranks hold.
 static Status loadParameter(const SafeTensors &file, uint32_t index,
                             Session &session) {
   const ppx::ArgumentT &argument = *session.artifact().arguments[index];
@@ -166,7 +166,7 @@ static Status loadParameter(const SafeTensors &file, uint32_t index,
 }
 
 Status pprt::host::loadParameters(const SafeTensors &file, Session &session) {
-  // Not every file has the states of what was trained.
+  // Not every file has the states of the trained model.
   std::vector<uint32_t> found;
   for (uint32_t i : parametersOf(session.artifact())) {
     const ppx::ArgumentT &argument = *session.artifact().arguments[i];
@@ -207,7 +207,7 @@ tensorsOf(const ppx::ArtifactT &artifact,
   return tensors;
 }
 
-/// Takes part in reading the parameters of a file, but for the first `read`.
+/// Takes part in reading the parameters of a file, except for the first `read`.
 /// `assembles`: in process 0.
 static Status giveParametersAfter(size_t read, bool assembles,
                                   const Session &session) {
@@ -260,7 +260,7 @@ Status pprt::host::saveParameters(const std::string &path,
   };
   const Status status =
       writeSafeTensors(path, tensorsOf(session.artifact(), parameters), read);
-  // Others do not know that a file cannot be written, and give the rest, too.
+  // Other processes do not know of a failed write, and give the rest, too.
   if (!status.ok())
     (void)giveParametersAfter(count, /*assembles=*/true, session);
   return status;

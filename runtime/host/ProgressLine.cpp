@@ -1,4 +1,4 @@
-//===- ProgressLine.cpp - What a run shows while it runs ------------------===//
+//===- ProgressLine.cpp - Progress shown during a run ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -64,7 +64,7 @@ std::string ProgressLine::countOf(const StepReport &step) const {
          " ";
 }
 
-/// The most important first.
+/// Returns the parts of the line, the most important first.
 std::vector<std::string> ProgressLine::describe(const StepReport &step,
                                                 double elapsedMs) const {
   char text[128];
@@ -90,12 +90,12 @@ std::vector<std::string> ProgressLine::describe(const StepReport &step,
   return parts;
 }
 
-/// What does not fit is left out, the least important first.
+/// Leaves out parts that do not fit, the least important first.
 std::string ProgressLine::drawBar(const StepReport &step,
                                   double elapsedMs) const {
   const std::string count = countOf(step);
   std::string line;
-  // A character behind the last keeps the terminal from going on to a new line.
+  // A spare last column keeps the terminal from wrapping the line.
   const size_t fixed = count.size() + minBarWidth + sizeof("[] ");
   for (const std::string &part : describe(step, elapsedMs)) {
     const std::string longer = line + (line.empty() ? "" : " | ") + part;
@@ -130,7 +130,7 @@ void ProgressLine::update(const StepReport &step, double elapsedMs) {
   }
   if (style == Style::bar && (isEnd || silence >= minDrawMs)) {
     std::string line = drawBar(step, elapsedMs);
-    // Blanks cover what a longer line left.
+    // Blanks overwrite the rest of a longer line.
     const size_t width = line.size();
     line.resize(std::max(width, drawnWidth), ' ');
     out << '\r' << line << std::flush;

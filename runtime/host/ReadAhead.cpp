@@ -21,12 +21,12 @@ struct ReadAhead::State {
 
   std::mutex mutex;
   std::condition_variable changed;
-  /// The reader's while `isFull` is false, else the caller's.
+  /// Used by the reader while `isFull` is false, else by the caller.
   Batch batch;
   Status status;
   bool isFull = false, isEnding = false;
 
-  uint64_t step = 0; ///< of the batch that is read next
+  uint64_t step = 0; ///< of the next batch to read
   bool hasThread = false;
   Thread thread;
 
@@ -51,7 +51,7 @@ void ReadAhead::State::run() {
 ReadAhead::ReadAhead(const Batches &batches, uint64_t count)
     : state(std::make_unique<State>(batches, count)) {
   State *owned = state.get();
-  // Where the system has no thread for it, the caller reads.
+  // If the system refuses a thread, the caller reads.
   state->hasThread = state->thread.start([owned] { owned->run(); });
 }
 

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that are not finite become null, which is how JSON says it.
+// Non-finite numbers become null, as JSON has no other way.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Report.h"

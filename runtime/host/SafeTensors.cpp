@@ -30,8 +30,8 @@ using Json = nlohmann::json;
 static constexpr uint64_t maxHeaderBytes = 100'000'000;
 
 namespace {
-/// A type of the format. Those without an element type can be skipped over but
-/// not read.
+/// A type of the format. Types without an element type can be skipped but not
+/// read.
 struct StoredType {
   const char *name;
   uint64_t bytes;
@@ -88,7 +88,7 @@ static std::optional<FloatType> floatType(const std::string &name) {
 /// Parses `text` as JSON in which no object has a key twice (a reader that
 /// keeps the last one and a reader that keeps the first would see different
 /// files) and nothing is nested deeper than the format needs (so that recursion
-/// over the result is bounded). Gives a discarded value on failure.
+/// over the result is bounded). Returns a discarded value on failure.
 static Json parseStrictly(const std::string &text) {
   constexpr int maxDepth = 3;
   std::vector<std::set<std::string>> keys;
@@ -285,7 +285,7 @@ Status SafeTensors::read(const std::string &name, ElementType element,
   const uint64_t width = findType(tensor.type)->bytes,
                  most = (uint64_t(1) << 20) / width;
   std::vector<std::byte> piece;
-  // Of the piece that begins at element `at`, what the run wants.
+  // Copies the part of the run that lies in the piece [at, end).
   const auto take = [&](const ElementRun &run, uint64_t at, uint64_t end) {
     const uint64_t first = std::max(run.first, at),
                    last = std::min(run.first + run.count, end);
@@ -321,7 +321,7 @@ Status SafeTensors::read(const std::string &name, ElementType element,
 
 Status pprt::host::checkTensorName(const std::string &path,
                                    const std::string &name) {
-  // JSON knows nothing but UTF-8: other bytes come back as something else.
+  // JSON supports only UTF-8: other bytes would be read back differently.
   const std::string text = dumpJson(Json(name));
   if (name != "__metadata__" &&
       Json::parse(text, nullptr, /*allow_exceptions=*/false) == Json(name))

@@ -69,7 +69,7 @@ std::string pprt::host::printTrace(const Trace &trace) {
     const TraceSlice &to = trace.slices[trace.arrows[i].to];
     // Both ends share name, category and id. `bp: e` ties the head to the slice
     // that encloses it, not to the next one that starts. A sender may notice
-    // last that both have met: from its start the arrow always leads forwards.
+    // the transfer last: drawn from its start, the arrow always leads forwards.
     Json tail = makeEvent("s", "transfer", trace.tracks[from.track]);
     tail["cat"] = "transfer";
     tail["id"] = i;

@@ -40,7 +40,7 @@ uint32_t load(const uint8_t *at) {
   return number;
 }
 
-/// Gives bytes of a file, for as long as it lives until it is asked again.
+/// Returns bytes of a file, which are valid until the next call.
 using Fetch =
     std::function<Expected<const uint8_t *>(uint64_t offset, size_t count)>;
 
@@ -49,17 +49,17 @@ struct Reader {
   const std::string &name;
   uint64_t size;
   Fetch fetch;
-  uint64_t headBytes = 0; ///< once the head is read
+  uint64_t headBytes = 0; ///< set once the head is read
 
   Expected<ppx::HeadT> readHead();
   Expected<ppx::ArtifactT> readArtifact(const ImageChoice &choice);
 
-  /// What to say of bytes that are not those that were written.
+  /// The failure for bytes that differ from those that were written.
   Status damaged(const std::string &what, const std::string &how) const {
     return bad(name, "expects the bytes that were written, got " + what +
                          " that " + how);
   }
-  /// The FlatBuffer in a part of the file, behind `begin` bytes.
+  /// Returns the FlatBuffer in a part of the file, behind `begin` bytes.
   template <typename Table>
   Expected<const Table *> readPart(const std::string &what, uint64_t offset,
                                    uint64_t count, size_t begin,
@@ -102,8 +102,8 @@ Reader::readPart(const std::string &what, uint64_t offset, uint64_t count,
     *checksum = written;
   const uint8_t *content = *bytes + begin;
   const size_t contentBytes = count - begin - kChecksumBytes;
-  // Each table takes an entry in a vector and its own head: a file in which
-  // the verifier meets more refers to the same tables over and over.
+  // Each table takes an entry in a vector and its own head: if the verifier
+  // visits more tables, the file refers to the same ones repeatedly.
   constexpr size_t smallestTable = 8;
   constexpr unsigned maximumDepth = 16;
   flatbuffers::Verifier verifier(
@@ -121,7 +121,7 @@ Reader::readPart(const std::string &what, uint64_t offset, uint64_t count,
   return table;
 }
 
-/// Head and images are the file.
+/// Checks that head and images make up the file.
 Status Reader::checkSizes(const ppx::HeadT &head) const {
   if (head.images.empty())
     return bad(name, "expects an image for some target, got none");
@@ -307,7 +307,7 @@ pprt::chooseImage(const std::vector<std::unique_ptr<ppx::ImageEntryT>> &images,
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// A part of a file: what is in `builder` behind `begin` bytes.
+/// Returns a part of a file: the contents of `builder` behind `begin` bytes.
 static std::vector<uint8_t> finishPart(flatbuffers::FlatBufferBuilder &builder,
                                        size_t begin) {
   const size_t used = begin + builder.GetSize() + kChecksumBytes;
@@ -369,7 +369,7 @@ pprt::packArtifacts(const std::vector<const ppx::ArtifactT *> &images) {
 }
 
 std::vector<uint8_t> pprt::packArtifact(const ppx::ArtifactT &artifact) {
-  return *packArtifacts({&artifact}); // nothing to differ from
+  return *packArtifacts({&artifact}); // a single image always fits
 }
 
 uint32_t pprt::artifactIdentity(const ppx::ArtifactT &artifact) {
@@ -409,7 +409,7 @@ void pprt::sealArtifact(std::vector<uint8_t> &file) {
       break;
     sealPart(&file[offset], count);
     offset += count;
-    // The head has it, too, if it has a place for it.
+    // The head has it, too, if the field is present.
     if (uint8_t *checksum = const_cast<uint8_t *>(
             reinterpret_cast<const flatbuffers::Table *>(images->Get(i))
                 ->GetAddressOf(ppx::ImageEntry::VT_CHECKSUM)))

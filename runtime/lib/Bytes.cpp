@@ -18,7 +18,7 @@ const char *const pprt::kBytesSyntax =
 
 static constexpr std::string_view units = "KMGT";
 
-/// The factor of `K`, `kb`, `KiB` ...; nothing for another word.
+/// Returns the factor of `K`, `kb`, `KiB` ...; nothing for other words.
 static std::optional<double> parseUnit(std::string_view text) {
   if (text.empty() || text == "B" || text == "b")
     return 1;
@@ -45,7 +45,7 @@ std::optional<uint64_t> pprt::parseBytes(std::string_view text) {
     return std::nullopt;
   const std::optional<double> unit =
       parseUnit(std::string_view(next, size_t(end - next)));
-  // Parts of a byte are a unit that was forgotten.
+  // A fraction of a byte means that the unit was forgotten.
   if (!unit || !(number * *unit < 0x1p63) ||
       (*unit == 1 && number != std::floor(number)))
     return std::nullopt;
@@ -59,7 +59,7 @@ std::string pprt::printBytes(double bytes) {
     return text;
   }
   size_t unit = 0;
-  // What would round to 1000 is a thousandth of the next unit.
+  // A number that would round to 1000 is printed in the next unit.
   for (bytes /= 1024; bytes >= 999.5 && unit + 1 < units.size(); bytes /= 1024)
     ++unit;
   std::snprintf(text, sizeof(text), "%.*f %ciB",

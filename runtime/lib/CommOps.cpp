@@ -74,7 +74,7 @@ const std::vector<uint32_t> &CommOps::sequence(const CommPlace &place,
   return found == sequences.end() ? none : found->second;
 }
 
-/// To which member each member of a permute sends.
+/// Returns the member that each member of a permute sends to.
 static std::vector<uint32_t> findReceivers(const Ranks &ranks,
                                            const ppx::InstructionT &permute,
                                            uint32_t rank) {

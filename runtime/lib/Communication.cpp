@@ -32,7 +32,7 @@ static CommunicationKind kindOf(ppx::CollectiveKind kind) {
   return CommunicationKind::permute;
 }
 
-/// The share of `bytes` that one of `n` members sends.
+/// Returns the share of `bytes` that one of `n` members sends.
 static uint64_t wireBytes(ppx::CollectiveKind kind, uint64_t bytes,
                           uint64_t n) {
   switch (kind) {
@@ -109,7 +109,7 @@ uint64_t pprt::sentBytes(const Ranks &ranks, uint32_t rank,
   return message->wireBytes;
 }
 
-/// Names of the mesh axes along which `instruction` communicates.
+/// Returns the names of the mesh axes along which `instruction` communicates.
 static std::vector<std::string> axesOf(const ppx::ArtifactT &artifact,
                                        const Mesh &mesh,
                                        const ppx::InstructionT &instruction) {

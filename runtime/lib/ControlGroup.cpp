@@ -1,4 +1,4 @@
-//===- ControlGroup.cpp - what a container leaves of a machine ------------===//
+//===- ControlGroup.cpp - limits that containers set ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -13,13 +13,12 @@
 
 using namespace pprt;
 
-/// Version 1 says so of a group without a limit: as many pages as fit a number.
+/// Version 1 reports the largest number of pages for groups without a limit.
 static constexpr uint64_t kNoLimit = uint64_t(1) << 60;
 
 namespace {
 
-/// Where groups are that a controller limits, and which of them is this
-/// process's.
+/// Mount point of a controller's groups, and the group of this process.
 struct Hierarchy {
   std::string mount, group;
 };
@@ -42,10 +41,10 @@ static bool lists(const std::string &commaSeparated, const std::string &name) {
   return false;
 }
 
-/// `controller` empty: of version 2.
+/// An empty `controller` stands for version 2.
 static std::optional<Hierarchy> findHierarchy(const std::string &root,
                                               const std::string &controller) {
-  // A line is "4:memory,cpu:/path", of version 2 "0::/path".
+  // A line is "4:memory,cpu:/path", in version 2 "0::/path".
   std::optional<std::string> path;
   for (const std::string &line : linesOf(root + "/proc/self/cgroup")) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
@@ -68,7 +67,7 @@ static std::optional<Hierarchy> findHierarchy(const std::string &root,
     if (controller.empty() ? type != "cgroup2"
                            : type != "cgroup" || !lists(options, controller))
       continue;
-    // In a container a part of the tree is mounted as if it were all.
+    // A container mounts a part of the tree as if it were all.
     if (from != "/" && path->compare(0, from.size(), from) == 0 &&
         (path->size() == from.size() || (*path)[from.size()] == '/'))
       path = path->substr(from.size());
@@ -79,7 +78,7 @@ static std::optional<Hierarchy> findHierarchy(const std::string &root,
   return std::nullopt;
 }
 
-/// Calls f(folder, group) for the process's group and those that it is in.
+/// Calls f(folder, group) for the process's group and those around it.
 template <typename Function>
 static void forEachGroup(const std::string &root,
                          const std::optional<Hierarchy> &its, Function &&f) {
@@ -96,7 +95,7 @@ static void forEachGroup(const std::string &root,
   }
 }
 
-/// The number that the first words of a file are; nothing if there are none.
+/// Reads the first words of a file as numbers; nothing for other words.
 static std::vector<std::optional<double>> numbersOf(const std::string &path) {
   std::vector<std::optional<double>> numbers;
   std::ifstream file(path);
@@ -119,7 +118,7 @@ GroupLimits pprt::groupLimits(const std::string &root) {
     const auto bytes = uint64_t(*numbers[0]);
     const std::string name = group.empty() ? "/" : group;
     for (GroupLimits::Memory &known : limits.memory)
-      if (known.group == name) { // of the other version
+      if (known.group == name) { // from the other version
         known.bytes = std::min(known.bytes, bytes);
         return;
       }

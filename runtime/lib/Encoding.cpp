@@ -1,10 +1,10 @@
-//===- Encoding.cpp - what FlatBuffers leaves to its reader ---------------===//
+//===- Encoding.cpp - checks that FlatBuffers lacks -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks the tables by the description that flatc generates of them, so that a
-// field of the schema cannot be forgotten here; and adds up what they will take
-// when they are unpacked.
+// Walks the tables by the type descriptions that flatc generates, so that no
+// field of the schema can be forgotten here; adds up the memory that they will
+// take when they are unpacked.
 //
 //===----------------------------------------------------------------------===//
 #include "Encoding.h"
@@ -36,9 +36,9 @@ private:
   bool visitVector(ElementaryType type, const TypeTable *described,
                    const Vector<uint8_t> &vector);
   bool visitString(const String &string);
-  /// Takes `bytes` from what is left of the file.
+  /// Takes `bytes` from the rest of the file.
   bool take(uint64_t bytes);
-  /// Takes a block of the heap of `bytes` from what unpacking may use.
+  /// Takes a heap block of `bytes` from the memory that unpacking may use.
   bool allocate(uint64_t bytes);
   bool fail(const std::string &message) {
     failure = Status(ExitCode::badArtifact, message);
@@ -51,9 +51,9 @@ private:
   Status failure;
 };
 
-/// The size of a table in memory, out of a list of all.
+/// Returns the size of a table in memory, by a list of all types.
 template <typename... Tables> uint64_t sizeAmong(const TypeTable &type) {
-  // One that the list forgets counts as the largest.
+  // A type that the list lacks counts as the largest.
   uint64_t size = std::max({sizeof(Tables)...});
   ((&type == Tables::TableType::MiniReflectTypeTable() ? size = sizeof(Tables)
                                                        : 0),
@@ -70,7 +70,7 @@ uint64_t sizeInMemory(const TypeTable &type) {
                    ViewLoopT, WindowT>(type);
 }
 
-/// What an offset field refers to.
+/// Returns the target of an offset field.
 const uint8_t *follow(const uint8_t *field) {
   return field + ReadScalar<uoffset_t>(field);
 }
@@ -95,7 +95,7 @@ bool Walk::take(uint64_t bytes) {
 }
 
 bool Walk::allocate(uint64_t bytes) {
-  constexpr uint64_t head = 16; // of a block, with what rounding adds to it
+  constexpr uint64_t head = 16; // of a block, including rounding
   if (bytes + head > memory)
     return fail("expects tables that take " +
                 std::to_string(unpackedLimit(size)) +
@@ -113,7 +113,7 @@ bool Walk::visitString(const String &string) {
 bool Walk::visitVector(ElementaryType type, const TypeTable *described,
                        const Vector<uint8_t> &vector) {
   const size_t width = InlineSize(type, described);
-  // In memory a vector holds pointers to tables, and strings as they are.
+  // In memory a vector holds pointers to tables, but strings themselves.
   const uint64_t unpacked = type == ET_STRING ? sizeof(std::string)
                             : width == sizeof(uoffset_t) && type == ET_SEQUENCE
                                 ? sizeof(void *)
@@ -121,12 +121,12 @@ bool Walk::visitVector(ElementaryType type, const TypeTable *described,
   if (!take(uint64_t(vector.size()) * width) ||
       !allocate(vector.size() * unpacked))
     return false;
-  // The verifier looks at the length of a vector only, which is a 4-byte one.
+  // The verifier checks only the 4-byte length of a vector.
   if (width == 8 && type != ET_SEQUENCE &&
       reinterpret_cast<uintptr_t>(vector.Data()) % width != 0)
     return fail("expects elements aligned to 8 bytes, got a vector askew");
   if (type != ET_STRING && type != ET_SEQUENCE)
-    return true; // numbers: any will do
+    return true; // any number is valid
   for (uoffset_t i = 0; i < vector.size(); ++i)
     if (!visitValue(type, described, vector.Data() + i * width))
       return false;
@@ -143,7 +143,7 @@ bool Walk::visitValue(ElementaryType type, const TypeTable *described,
 
 bool Walk::visitUnion(uint8_t member, const TypeTable &described,
                       const uint8_t *value) {
-  // Member 0 is none. The members of this schema are tables.
+  // Member 0 is none. All members in this schema are tables.
   if (member == 0 || member >= described.num_elems)
     return true;
   const TypeCode code = described.type_codes[member];
@@ -157,7 +157,7 @@ bool Walk::visitField(const TypeCode &code, const TypeTable *described,
     return visitVector(
         type, described,
         *reinterpret_cast<const Vector<uint8_t> *>(follow(field)));
-  // The field before a union says which member it is.
+  // The field before a union selects its member.
   if (type == ET_SEQUENCE && described->st == ST_UNION)
     return visitUnion(previous ? *previous : 0, *described, field);
   return visitValue(type, described, field);

@@ -1,10 +1,10 @@
-//===- Encoding.h - what FlatBuffers leaves to its reader -------*- C++ -*-===//
+//===- Encoding.h - checks that FlatBuffers lacks ---------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a part of a file that FlatBuffers' own verifier has passed: every offset
-// stays inside. Out: whether its values can be unpacked as they stand, in
-// memory that the size of the part bounds.
+// stays inside. Out: whether its values can be unpacked as they are, in memory
+// bounded by the size of the part.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_ENCODING_H
@@ -15,19 +15,19 @@
 
 namespace pprt {
 
-/// What the tables of a part of `size` bytes may take in memory; two are read
-/// of a file. An almost empty table takes 8 bytes in a file, with the entry
-/// that refers to it, and 30 times that in memory; what the compiler writes
-/// takes less than 3 times its size.
+/// Memory that the tables of a part of `size` bytes may take; two parts of a
+/// file are read. An almost empty table takes 8 bytes in a file, with the entry
+/// that refers to it, and 30 times that in memory; compiled artifacts take less
+/// than 3 times their size.
 constexpr uint64_t unpackedLimit(uint64_t size) {
   return (uint64_t(32) << 20) + 4 * size;
 }
 
 /// Fails (badArtifact) unless
-///  - strings and vectors are referred to once: together they are no larger
+///  - strings and vectors are referenced once: together they are no larger
 ///    than the part of `size` bytes, and neither are the copies of them;
 ///  - all that is unpacked takes unpackedLimit(size) bytes at most;
-///  - the elements of vectors lie as their type demands;
+///  - the elements of vectors are aligned for their type;
 ///  - strings are UTF-8, which reports and traces rely on.
 Status checkEncoding(const uint8_t *table, const flatbuffers::TypeTable &type,
                      size_t size);

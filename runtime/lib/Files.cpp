@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// POSIX calls, because streams neither read at an offset from several threads
-// nor say why they failed.
+// POSIX calls, because streams can neither read at an offset from several
+// threads nor report why they failed.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Files.h"
@@ -36,7 +36,7 @@ Status pprt::systemFailure(const std::string &path, const char *action) {
 //===----------------------------------------------------------------------===//
 
 Expected<InputFile> InputFile::open(const std::string &path) {
-  // Non-blocking, so that a pipe without a writer is refused, not waited for.
+  // Non-blocking, to refuse a pipe without a writer instead of waiting.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return systemFailure(path, "open");
@@ -58,8 +58,8 @@ Expected<InputFile> InputFile::open(const std::string &path) {
 }
 
 Status InputFile::fetch() {
-  // From here on to wait is right: somebody writes. An empty pipe without
-  // writers says so by its end.
+  // Blocking reads are right from here on: there is a writer. A pipe without
+  // writers ends at once.
   if (::fcntl(descriptor, F_SETFL, O_RDONLY) != 0)
     return systemFailure(name, "examine");
   std::vector<char> piece(1 << 16);
@@ -154,7 +154,7 @@ Status InputFile::read(uint64_t offset, void *out, size_t count) const {
 
 namespace {
 /// A name that a signal handler can read. The memory is never freed; a handler
-/// that meets a name while it changes finds no such file.
+/// that reads a name while it changes finds no such file.
 struct UnfinishedFile {
   enum State : int { unused, reserved, named };
   std::atomic<int> state{unused};
@@ -165,7 +165,7 @@ struct UnfinishedFile {
 static_assert(std::atomic<int>::is_always_lock_free,
               "a signal handler takes no lock");
 
-// More than are ever written at once; what finds no place is not removed.
+// More than are ever written at once; surplus files are not removed.
 static UnfinishedFile unfinished[16];
 
 static void noteUnfinished(const std::string &path) {
@@ -206,7 +206,7 @@ void pprt::removeUnfinishedFiles() {
 // OutputFile
 //===----------------------------------------------------------------------===//
 
-/// Creates a file beside `name`. Fails with errno set.
+/// Creates a file beside `name`. Sets errno if that fails.
 static int createBeside(const std::string &name, std::string &temporary) {
   constexpr int attempts = 8;
   for (int attempt = 0; attempt < attempts; ++attempt) {
@@ -216,7 +216,7 @@ static int createBeside(const std::string &name, std::string &temporary) {
     temporary = name + ".tmp.";
     for (int digit = 0; digit < 16; ++digit)
       temporary += "0123456789abcdef"[random >> (4 * digit) & 15];
-    // First, so that there is no moment in which a signal leaves it behind.
+    // First, so that no signal can leave the file behind.
     noteUnfinished(temporary);
     const int descriptor = ::open(
         temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -230,7 +230,7 @@ static int createBeside(const std::string &name, std::string &temporary) {
 }
 
 Expected<int> pprt::openToWrite(const std::string &path, int flags) {
-  // To wait for the reader of a pipe might be to wait for ever.
+  // Waiting for the reader of a pipe might never end.
   const int descriptor =
       ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, 0666);
   if (descriptor < 0 && errno == ENXIO)
@@ -238,7 +238,7 @@ Expected<int> pprt::openToWrite(const std::string &path, int flags) {
                                        "got one without a reader");
   if (descriptor < 0)
     return systemFailure(path, "write");
-  // From here on to wait is right.
+  // Blocking writes are right from here on.
   if (::fcntl(descriptor, F_SETFL, O_WRONLY) != 0) {
     const Status failure = systemFailure(path, "write"); // before errno changes
     ::close(descriptor);
@@ -259,7 +259,7 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
       return descriptor.status();
     return OutputFile(path, "", *descriptor);
   }
-  // A link stays a link: what it points to is replaced.
+  // A link stays a link: its target is replaced.
   std::string name = path;
   if (std::filesystem::is_symlink(path, error)) {
     std::filesystem::path resolved =
@@ -315,7 +315,7 @@ Status OutputFile::write(const void *data, size_t count) {
 
 Status OutputFile::commit() {
   // The content is on disk before the name is, so that a power failure leaves
-  // the old file or the new one.
+  // either the old file or the new one.
   if (!temporary.empty() && ::fsync(descriptor) != 0)
     return systemFailure(name, "write");
   int closed = ::close(descriptor);
@@ -340,14 +340,14 @@ Status pprt::checkWritable(const std::string &path) {
 
 bool pprt::isSameFile(const std::string &input, const std::string &output) {
   const auto namesFile = [](const std::string &path) {
-    return !path.empty() && path != "-"; // which is a standard stream
+    return !path.empty() && path != "-"; // "-" is a standard stream
   };
   if (!namesFile(input) || !namesFile(output))
     return false;
   std::error_code error;
   if (std::filesystem::equivalent(input, output, error))
     return std::filesystem::is_regular_file(output, error);
-  // Of files that are still to be made there is only the name.
+  // Files that do not exist yet have only a name.
   if (std::filesystem::exists(input, error) ||
       std::filesystem::exists(output, error))
     return false;

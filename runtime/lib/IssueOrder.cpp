@@ -1,4 +1,4 @@
-//===- IssueOrder.cpp - in which order devices may be told ----------------===//
+//===- IssueOrder.cpp - an order of commands for devices ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -11,8 +11,8 @@
 
 using namespace pprt;
 
-// Of one rank per class: what may come in some order among those who speak may
-// come in the same one among all.
+// Orders one rank per class: an order that is possible among the speakers is
+// possible among all ranks.
 IssueOrder::IssueOrder(const Ranks &given, Section section)
     : ranks(given), section(section), classOf(ranks.mesh.worldSize()) {
   uint64_t operations = 0;

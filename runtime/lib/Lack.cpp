@@ -1,4 +1,4 @@
-//===- Lack.cpp - what the system has no more of --------------------------===//
+//===- Lack.cpp - memory and descriptors that run out ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,9 +1,9 @@
-//===- Lack.h - what the system has no more of ------------------*- C++ -*-===//
+//===- Lack.h - memory and descriptors that run out -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What fails for want of memory or descriptors may not say so: a library that
-// is not mapped, a thread without a stack. Some even try again for ever.
+// Failures for want of memory or descriptors may not say so: a library that is
+// not mapped, a thread without a stack. Some libraries even retry for ever.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_LACK_H
@@ -15,11 +15,11 @@
 
 namespace pprt {
 
-/// Whether so many bytes more can be mapped now.
+/// Whether `bytes` more can be mapped now.
 bool hasRoom(uint64_t bytes);
 
-/// `what` has failed, which wants a descriptor and so many bytes: that these
-/// are lacking (outOfMemory, io), or else `otherwise`.
+/// Explains the failure of `what`, which needs a descriptor and `bytes`:
+/// returns that these are lacking (outOfMemory, io), or else `otherwise`.
 Status findLack(const std::string &what, uint64_t bytes,
                 const Status &otherwise);
 

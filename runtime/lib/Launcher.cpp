@@ -1,4 +1,4 @@
-//===- Launcher.cpp - who started this process, beside others -------------===//
+//===- Launcher.cpp - the launcher of this process ------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -11,12 +11,12 @@ using namespace pprt;
 
 namespace {
 
-/// The variables of one launcher.
+/// Environment variables of one launcher.
 struct Names {
   const char *by, *rank, *count;
 };
 
-/// Who starts others is behind them: mpirun in a job of SLURM starts its
+/// Launchers that start others come later: mpirun in a job of SLURM starts its
 /// daemons by srun, and all have PMIx.
 constexpr Names kLaunchers[] = {
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
@@ -40,7 +40,7 @@ std::optional<Launched> pprt::findLauncher() {
   for (const Names &its : kLaunchers) {
     const std::optional<uint32_t> rank = numberIn(its.rank),
                                   count = numberIn(its.count);
-    // A script that SLURM runs, and not srun, has a rank and no step.
+    // A script that SLURM runs without srun has a rank and no step.
     if (rank && (count || !its.count))
       return Launched{its.by, *rank, count.value_or(0)};
   }

@@ -1,9 +1,9 @@
-//===- MemoryUse.cpp - what lives in an arena at its fullest --------------===//
+//===- MemoryUse.cpp - the contents of an arena at its peak ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A slot lives from its first to its last use in the body; what is at rest
-// between steps lives through all of it.
+// A slot lives from its first to its last use in the body; a slot that keeps
+// its value between steps lives through all of it.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/MemoryUse.h"
@@ -47,7 +47,7 @@ uint64_t &columnOf(ppx::SlotClass slotClass, MemoryUse &use) {
 
 } // namespace
 
-/// The slots that live at the instruction of the body that needs the most.
+/// Finds the live slots at the instruction of the body that needs the most.
 MemoryUse pprt::memoryOf(const ppx::ProgramT &program) {
   MemoryUse use;
   use.peak = program.arena_bytes;
@@ -60,7 +60,7 @@ MemoryUse pprt::memoryOf(const ppx::ProgramT &program) {
   std::vector<int64_t> change(program.body.size() + 1);
   for (size_t slot = 0; slot < lives.size(); ++slot) {
     const ppx::SlotClass slotClass = program.slots[slot]->slot_class;
-    // What is at rest between steps lives through all of the body.
+    // Slots that keep their value between steps live through all of the body.
     if (slotClass == ppx::SlotClass_parameter ||
         slotClass == ppx::SlotClass_optimizer)
       lives[slot] = {0, program.body.size() - 1};

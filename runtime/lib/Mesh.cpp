@@ -16,8 +16,7 @@ static Status bad(std::string message) {
 
 Expected<Mesh>
 Mesh::create(const std::vector<std::unique_ptr<ppx::AxisT>> &axes) {
-  // So that what is asked of a rank or a group takes the same time in all
-  // files.
+  // So that queries about a rank or a group take the same time in all files.
   constexpr size_t mostAxes = 64;
   if (axes.size() > mostAxes)
     return bad("mesh expects at most " + std::to_string(mostAxes) +
@@ -39,7 +38,7 @@ Mesh::create(const std::vector<std::unique_ptr<ppx::AxisT>> &axes) {
     if (dimension.time) {
       dimension.parts = axis.size;
       dimension.partStride = uint32_t(microBatches);
-      // Instructions number micro-batches from 0 in 32 bits, signed.
+      // Instructions number micro-batches from 0 in signed 32 bits.
       microBatches *= axis.size;
       if (microBatches > std::numeric_limits<int32_t>::max())
         return bad("mesh expects at most 2^31-1 micro-batches, got more at "

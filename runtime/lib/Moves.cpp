@@ -26,7 +26,7 @@ std::vector<Move> pprt::movesOfTransfer(uint64_t bytes) {
   return {move};
 }
 
-/// The same place of operand `operand` in every member.
+/// Returns the same place of operand `operand` in every member.
 static std::vector<Part> partOfAll(uint32_t members, uint32_t operand,
                                    uint64_t offset) {
   std::vector<Part> parts;

@@ -1,10 +1,10 @@
-//===- OutOfMemory.h - where memory lacks -----------------------*- C++ -*-===//
+//===- OutOfMemory.h - failures for want of memory --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For files that are compiled with exceptions. The runtime throws none but
-// those of the standard library where memory or threads lack, which end as a
-// Status. What a callback of the program around throws is left to it.
+// For files that are compiled with exceptions. The runtime throws only those of
+// the standard library when memory or threads run out, which become a Status.
+// Exceptions of the program's callbacks pass through.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_OUTOFMEMORY_H
@@ -18,12 +18,12 @@
 
 namespace pprt {
 
-/// So short that it takes none.
+/// The text is so short that it needs no heap memory.
 inline Status outOfMemory() {
   return Status(ExitCode::outOfMemory, "out of memory");
 }
 
-/// What `call` returns, or that memory lacks.
+/// Returns the result of `call`, or outOfMemory() if memory runs out.
 template <typename Call>
 auto orOutOfMemory(const Call &call) -> decltype(call()) {
   try {
@@ -32,7 +32,7 @@ auto orOutOfMemory(const Call &call) -> decltype(call()) {
     return outOfMemory();
   } catch (const std::length_error &) {
     return outOfMemory();
-  } catch (const std::system_error &) { // a thread that the system refuses
+  } catch (const std::system_error &) { // the system refuses a thread
     return outOfMemory();
   }
 }

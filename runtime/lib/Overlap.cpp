@@ -1,10 +1,10 @@
-//===- Overlap.cpp - how much of communication nobody waits for -----------===//
+//===- Overlap.cpp - communication hidden behind kernels ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whoever comes first to a comm op waits for the others, and not for a message:
-// that is imbalance, or a pipeline's bubble, and counts as neither of the two
-// kinds told apart here.
+// A rank that comes to a comm op first waits for the other ranks, not for a
+// message: that is imbalance, or a pipeline's bubble, and counts as neither of
+// the two kinds distinguished here.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Program.h"
@@ -14,7 +14,7 @@
 
 using namespace pprt;
 
-/// Sorted and apart.
+/// Returns the union, sorted and disjoint.
 static std::vector<Span> unite(std::vector<Span> spans) {
   std::sort(spans.begin(), spans.end(),
             [](const Span &a, const Span &b) { return a.begin < b.begin; });
@@ -35,7 +35,7 @@ static double lengthOf(const std::vector<Span> &spans) {
   return length;
 }
 
-/// Length of what two lists of spans that are apart have in common.
+/// Returns the length of the intersection of two lists of disjoint spans.
 static double commonLength(const std::vector<Span> &a,
                            const std::vector<Span> &b) {
   double length = 0;

@@ -31,7 +31,7 @@ std::string pprt::processorLevel() {
 }
 
 std::string pprt::machineId() {
-  // The kernel draws it when it starts.
+  // The kernel draws a random one when it boots.
   char id[64] = "";
   const int file =
       ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -45,7 +45,7 @@ std::string pprt::machineId() {
 
 namespace {
 
-/// An architecture of a family that numbers them, as GPUs have.
+/// An architecture of a family with numbers, as GPUs have.
 struct Numbered {
   explicit Numbered(const std::string &level)
       : family(level.substr(0, level.find_last_not_of("0123456789") + 1)) {
@@ -55,7 +55,7 @@ struct Numbered {
   }
 
   std::string family;
-  int number = 0; ///< 0: it has none
+  int number = 0; ///< 0: no number
 };
 
 } // namespace

@@ -120,8 +120,8 @@ static std::string checksumOf(const std::string &text) {
   return digits;
 }
 
-/// Appends all of a view, which may be none, in front of a word that no number
-/// begins with.
+/// Appends all of a view, which may be null, and a word that does not begin
+/// like a number.
 static void describe(std::string &text, const ppx::MatrixViewT *view) {
   const auto add = [&](uint64_t number) {
     text += ' ' + std::to_string(number);
@@ -179,7 +179,7 @@ std::string pprt::unfusedSignature(const ppx::KernelT &kernel) {
     const uint32_t index = parameters.of[i];
     unfused.parameters.push_back(std::make_unique<ppx::KernelParameterT>());
     if (index >= kernel.parameters.size())
-      continue; // refused elsewhere
+      continue; // the checks refuse it
     unfused.parameters.back()->bytes = kernel.parameters[index]->bytes;
     unfused.parameters.back()->access =
         i == parameters.out                 ? ppx::Access_read_write

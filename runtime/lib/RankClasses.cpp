@@ -21,8 +21,8 @@ struct Table {
   std::vector<size_t> ends;
 
   void endRow() { ends.push_back(numbers.size()); }
-  /// A number for each row, the same for rows that are equal, from 0 on in the
-  /// order of the first of them; and how many there are.
+  /// Numbers the rows from 0 in the order of their first occurrence, equal rows
+  /// alike. Returns the numbers and how many there are.
   std::pair<std::vector<uint32_t>, uint32_t> number() const;
 };
 
@@ -50,7 +50,7 @@ std::pair<std::vector<uint32_t>, uint32_t> Table::number() const {
   return {std::move(result), count};
 }
 
-/// Those of any section.
+/// Returns the places of all sections.
 static std::vector<CommPlace> findPlaces(const Ranks &ranks) {
   std::vector<CommPlace> places;
   for (Section section : kSections) {
@@ -67,8 +67,8 @@ std::vector<uint32_t>
 pprt::numberCompanies(const Ranks &ranks, const CommOps &commOps,
                       const std::vector<CommPlace> &places,
                       const std::vector<uint32_t> &classOf) {
-  // What a member's program says of the place, the stages or the group, then
-  // who meets there. Of an edge it matters who sends.
+  // The place as members' programs know it, by stages or group, then the
+  // classes that meet there. The sender of an edge comes first.
   Table kinds;
   for (const CommPlace &place : places) {
     std::vector<uint32_t> &row = kinds.numbers;
@@ -90,7 +90,7 @@ RankClasses RankClasses::coarsest(const Ranks &ranks, uint64_t &operations) {
   const uint32_t worldSize = ranks.mesh.worldSize();
   const CommOps commOps(ranks, Section::body);
   const std::vector<CommPlace> places = findPlaces(ranks);
-  // Where each rank meets others: its places are those[first[r] .. first[r+1]).
+  // The places of rank r are those[first[r] .. first[r+1]).
   std::vector<size_t> first(worldSize + 1);
   for (const CommPlace &place : places)
     for (uint32_t member : commOps.members(place))
@@ -121,7 +121,7 @@ RankClasses RankClasses::coarsest(const Ranks &ranks, uint64_t &operations) {
     }
     const uint32_t before = std::exchange(count, 0);
     std::tie(classOf, count) = signatures.number();
-    // Classes are only ever split.
+    // Rounds only split classes.
     if (count == before)
       break;
   }

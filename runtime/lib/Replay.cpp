@@ -49,8 +49,8 @@ Players Players::classes(const ppx::ArtifactT &artifact, const Mesh &mesh) {
 }
 
 std::vector<std::vector<Place>> Players::findCommOps() const {
-  // A place is known by the players at the edge's ends, or by the group and the
-  // first of its players; a comm op also by its turn among those of the place.
+  // A place is identified by the players at the edge's ends, or by the group
+  // and its first player; a comm op also by its index among those of the place.
   using Ends = std::tuple<bool, uint32_t, uint32_t>;
   const Ranks ranks(artifact, mesh);
   const CommOps body(ranks, Section::body);
@@ -79,9 +79,9 @@ std::vector<std::vector<Place>> Players::findCommOps() const {
 
 namespace {
 
-/// How far each queue of a player is.
+/// Progress of each queue of a player.
 struct Progress {
-  /// By queue, its instructions; and how many of them are done.
+  /// By queue, its instructions, and how many of them are done.
   std::vector<std::vector<size_t>> queues;
   std::vector<size_t> done;
 };
@@ -162,9 +162,9 @@ bool Replayer::advance(uint32_t player, uint32_t queue) {
   return true;
 }
 
-/// All or none: everybody must be at the head of its queue and ready.
+/// Completes all or none: all must be at the head of their queues and ready.
 bool Replayer::meet(const std::vector<Place> &places) {
-  // A transfer without its other end, of an artifact that is not checked.
+  // A transfer without its other end, in an unchecked artifact.
   if (places.size() == 1 &&
       players.instruction(places.front()).opcode != ppx::Opcode_collective)
     return false;

@@ -1,15 +1,15 @@
-//===- Build.cpp - which sources this was built from ----------------------===//
+//===- Build.cpp - a digest of the sources of this build ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program and each library that it opens have this file, and the digest with
-// it, which the build makes of what they must have alike. Objects of the
-// standard library pass between them, so it is of one kind, too.
+// A program and each library that it opens contain this file, with the build's
+// digest of everything that they must share. Objects of the standard library
+// pass between them, so they must also use the same kind of it.
 //
 //===----------------------------------------------------------------------===//
 #include "Plugins.h"
 
-#include <string> // tells which library it is
+#include <string> // identifies the standard library
 
 #ifdef _LIBCPP_VERSION
 #define PPRT_STANDARD_LIBRARY ", libc++"

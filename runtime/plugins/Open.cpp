@@ -2,8 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// They are looked for from where the program is, wherever that was installed
-// to.
+// Libraries are found relative to the program, wherever it was installed.
 //
 //===----------------------------------------------------------------------===//
 #include "../lib/Lack.h"
@@ -22,7 +21,7 @@ static std::string folderOf(const std::string &file) {
   return file.substr(0, file.rfind('/') + 1);
 }
 
-/// With a slash, each once.
+/// Returns the folders to search, with a slash, each once.
 static std::vector<std::string> folders() {
   char path[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
@@ -39,16 +38,16 @@ static std::vector<std::string> folders() {
     const std::string above =
         folderOf(program.substr(0, program.size() - 1)); // it ends in a slash
     add(above + "lib/");
-    if (PPRT_LIBRARY_FOLDER[0] != '/') // as lib64
+    if (PPRT_LIBRARY_FOLDER[0] != '/') // a relative path like lib64
       add(above + PPRT_LIBRARY_FOLDER + "/");
   }
-  Dl_info runtime; // libpprt.so, unless the program has it all
+  Dl_info runtime; // libpprt.so, unless the program contains it
   if (dladdr(reinterpret_cast<void *>(&folders), &runtime) && runtime.dli_fname)
     add(folderOf(runtime.dli_fname));
   return result;
 }
 
-/// `places`: where it was looked for, if it was not found there.
+/// `places`: where the library was searched for, if it was not found there.
 static Status cannotOpen(const plugins::Wanted &wanted, const std::string &path,
                          const std::string &places) {
   const std::string reason = dlerror();

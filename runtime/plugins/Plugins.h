@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A program that uses neither MPI nor GPUs needs neither installed: a library
-// for each is opened when it is asked for. Here is what all such libraries have
-// in common: where they lie, and whether one fits its program.
+// for each is opened on demand. This is the common code of such libraries:
+// where they are, and whether one fits its program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_PLUGINS_PLUGINS_H
@@ -14,23 +14,23 @@
 
 namespace pprt::plugins {
 
-/// Of the sources that a program and its libraries must have alike: their
-/// interfaces, and all that decides which messages there are.
+/// Returns a digest of the sources that a program and its libraries must share:
+/// their interfaces, and all that determines the messages.
 const char *build();
 
-/// What is opened, and what is said where that fails.
+/// A library to open, and the messages if that fails.
 struct Wanted {
   const char *name;
   const char *build; ///< its function that returns build(), to be called first
-  uint64_t bytes;    ///< that it maps at least
-  bool isGlobal;     ///< whether what it opens looks for its symbols
+  uint64_t bytes;    ///< least memory that it maps
+  bool isGlobal;     ///< whether libraries that it opens need its symbols
   ExitCode code;
-  const char *advice; ///< where there is none
-  /// What one that cannot be opened lacks; null: that is as if there were none.
+  const char *advice; ///< if there is none
+  /// Needs of a library that cannot be opened; null: the same as no library.
   const char *needs;
 };
 
-/// What dlopen() gave. `path`: of the library; if empty it lies beside the
+/// Opens a library with dlopen(). `path`: its path; if empty it is beside the
 /// program, in the lib folder beside its folder, beside the runtime, or where
 /// the system looks.
 Expected<void *> open(const Wanted &wanted, const std::string &path = "");

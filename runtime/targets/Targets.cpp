@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place that knows all of them.
+// The only code that knows all targets.
 //
 //===----------------------------------------------------------------------===//
 #include "Targets.h"
@@ -12,7 +12,7 @@
 
 using namespace pprt;
 
-/// This machine's processor first.
+/// This machine's processor comes first.
 static std::vector<std::unique_ptr<const Target>> &allTargets() {
   static std::vector<std::unique_ptr<const Target>> targets = [] {
     std::vector<std::unique_ptr<const Target>> all = cpu::makeTargets();

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rules of the runtime's own targets (pprt/Target.h). They are descriptions
-// and link no library, so that what is compiled does not depend on the machine
-// that compiles it. Devices of backends/ run what they allow.
+// and link no library, so that compiled code does not depend on the machine
+// that compiles. Devices of backends/ run everything that the rules allow.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TARGETS_TARGETS_H
@@ -14,23 +14,23 @@
 
 namespace pprt::cpu {
 
-/// The levels of this machine's architecture, its own one first.
+/// Makes targets for this machine's architecture, its own level first.
 std::vector<std::unique_ptr<const Target>> makeTargets();
 
-/// What processors can compute at all. Fails (badArtifact).
+/// Fails (badArtifact) if no processor can compute the contraction.
 Status verifyContraction(const ppx::ContractionT &contraction);
 
 } // namespace pprt::cpu
 
 namespace pprt::cuda {
 
-/// NVIDIA's architectures; nothing here needs a GPU.
+/// Makes targets for NVIDIA's architectures; nothing here needs a GPU.
 std::vector<std::unique_ptr<const Target>> makeTargets();
 
-/// adviseTarget(), of architectures of NVIDIA's.
+/// adviseTarget() for NVIDIA's architectures.
 std::string adviseTarget(const std::string &name);
 
-/// What a launch keeps in the GPU's memory: tables of addresses.
+/// Bytes of GPU memory that a launch keeps: tables of addresses.
 uint64_t launchBytes(const ppx::ContractionT &contraction);
 
 } // namespace pprt::cuda

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading and writing `.ppx`: whatever the bytes are, an artifact or a refusal.
+// Reading and writing `.ppx`: any bytes give an artifact or a refusal.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Artifact.h"
@@ -52,7 +52,7 @@ Expected<ppx::ArtifactT> parse(const std::vector<uint8_t> &bytes,
   return parseArtifact(bytes.data(), bytes.size(), "x.ppx", choice);
 }
 
-/// How long the head says that image `index` is. Leaves the checksum.
+/// Sets the length of image `index` in the head. Leaves the checksum.
 void setImageBytes(std::vector<uint8_t> &file, uint32_t index, uint64_t bytes) {
   const auto *entry =
       flatbuffers::GetRoot<ppx::Head>(&file[8])->images()->Get(index);
@@ -63,7 +63,7 @@ void setImageBytes(std::vector<uint8_t> &file, uint32_t index, uint64_t bytes) {
               &file[size_t(field - file.data())]);
 }
 
-/// A file with the FlatBuffer in `builder` as its image.
+/// Returns a file with the FlatBuffer in `builder` as its image.
 std::vector<uint8_t> fileOf(flatbuffers::FlatBufferBuilder &builder) {
   std::vector<uint8_t> bytes = packArtifact(sample());
   const size_t headBytes = bytes[0] + 256u * bytes[1];
@@ -76,7 +76,7 @@ std::vector<uint8_t> fileOf(flatbuffers::FlatBufferBuilder &builder) {
   return bytes;
 }
 
-/// Images of one program, which its kernels' names tell apart.
+/// Images of one program, distinguished by their kernels' names.
 std::vector<ppx::ArtifactT>
 samplesFor(const std::vector<std::pair<std::string, std::string>> &targets) {
   std::vector<ppx::ArtifactT> images;
@@ -120,7 +120,7 @@ TEST_F(Artifact, ReplacesAFileAtOnce) {
 }
 
 TEST_F(Artifact, LeavesNothingWhereItCannotWrite) {
-  // The name is taken by a folder.
+  // A folder has that name.
   const std::string path = folder / "a.ppx";
   std::filesystem::create_directory(path);
   const Status taken = saveArtifact(sample(), path);
@@ -152,7 +152,7 @@ TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
   EXPECT_EQ(loadArtifact(path).status().message(),
             path + ": expects an artifact of format PPXA, got another kind of "
                    "file");
-  // Of the versions before, FlatBuffers had the place of the root in front.
+  // Earlier versions began with the place of FlatBuffers' root.
   std::ofstream(path) << std::string("\x1c\0\0\0PPX2", 8)
                       << std::string(100, 'x');
   EXPECT_EQ(loadArtifact(path).status().message(),
@@ -171,7 +171,7 @@ TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
             "that is damaged: its checksum differs");
 }
 
-// Vectors of 8-byte elements that lie askew could not be read.
+// Vectors of misaligned 8-byte elements could not be read.
 TEST_F(Artifact, MisalignedElementsAreRefused) {
   const std::vector<uint8_t> whole = packArtifact(sample());
   std::vector<uint64_t> room(whole.size() / 8 + 2);
@@ -194,7 +194,7 @@ TEST_F(Artifact, TablesThatGrowInMemoryAreRefused) {
     ppx::ProgramBuilder program(builder);
     program.add_body(body);
     const auto programs = builder.CreateVector({program.Finish()});
-    // Room, so that the file is not too small for so many tables.
+    // Padding, so that the file is not too small for so many tables.
     const auto object =
         builder.CreateVector(std::vector<uint8_t>(4 * instructions));
     ppx::ImageBuilder image(builder);
@@ -208,14 +208,14 @@ TEST_F(Artifact, TablesThatGrowInMemoryAreRefused) {
   EXPECT_NE(grown.message().find("expects tables that take "),
             std::string::npos)
       << grown.message();
-  // Fewer are read, to be refused for what they say.
+  // Fewer tables are read, and refused for their contents.
   const Status few = parseWith(1000);
   EXPECT_EQ(few.code(), ExitCode::badArtifact);
   EXPECT_EQ(few.message().find("expects tables that take "), std::string::npos)
       << few.message();
 }
 
-// A million tables in 8 KB, which only to look at takes its time.
+// A million tables in 8 KB, which take long even to visit.
 TEST_F(Artifact, TheSameTablesOverAndOverAreNotLookedAt) {
   flatbuffers::FlatBufferBuilder builder;
   const auto many = [&](auto table) {
@@ -245,7 +245,7 @@ TEST_F(Artifact, AnUnsoundStructureIsRefusedOnLoading) {
             "aligned to 64, got 32");
 }
 
-// Bits that keep the file well formed would give another program.
+// Flipped bits that keep the file well formed would give another program.
 TEST_F(Artifact, EveryFlippedBitIsRefused) {
   std::vector<uint8_t> bytes = packArtifact(sample());
   ASSERT_TRUE(parse(bytes).ok());
@@ -296,8 +296,8 @@ TEST_F(Artifact, NamesAreText) {
 }
 
 // Damage of every kind under a checksum that fits: reading ends with a value or
-// an error, and what is read can be checked. The sanitize preset makes this
-// test strict.
+// an error, and an artifact that is read can be checked. The sanitize preset
+// makes this test strict.
 TEST_F(Artifact, DamageNeverCrashes) {
   const std::vector<uint8_t> whole = packArtifact(sample());
   std::mt19937_64 random(7);
@@ -307,7 +307,7 @@ TEST_F(Artifact, DamageNeverCrashes) {
     Expected<ppx::ArtifactT> artifact = parse(bytes);
     if (artifact)
       (void)checkArtifact(*artifact);
-    else // or an image for what is not here
+    else // or an image for another machine
       EXPECT_TRUE(artifact.status().code() == ExitCode::badArtifact ||
                   artifact.status().code() == ExitCode::device);
     accepted += artifact.ok();
@@ -321,7 +321,7 @@ TEST_F(Artifact, DamageNeverCrashes) {
       bytes[random() % bytes.size()] ^= uint8_t(1u << random() % 8);
     tryBytes(bytes);
   }
-  // Whole words, which hit offsets and lengths harder than bits do.
+  // Whole words, which damage offsets and lengths more than bits do.
   for (int i = 0; i < 4000; ++i) {
     std::vector<uint8_t> bytes = whole;
     const uint32_t values[] = {0,          1,          0x7fffffff,
@@ -358,7 +358,7 @@ TEST_F(Artifact, TakesTheBestImageThatRuns) {
   EXPECT_EQ(takenOn("x86-64-v4"), "x86-64-v4");
   EXPECT_EQ(takenOn("x86-64-v3"), "x86-64-v3");
   EXPECT_EQ(takenOn("x86-64-v2", "cpu"), "x86-64-v2");
-  // One that is named need not run here: it can be looked at.
+  // An image chosen by name need not run here: tools can inspect it.
   EXPECT_EQ(takenOn("x86-64-v2", "sm_90"), "sm_90");
   EXPECT_EQ(takenOn("x86-64"),
             "x.ppx: expects an image that processors of level x86-64 run, got "
@@ -372,7 +372,7 @@ TEST_F(Artifact, TakesTheBestImageThatRuns) {
   EXPECT_EQ(parse(file, {"sm_80", ""}).status().code(), ExitCode::usage);
 }
 
-// On several hosts all take one image: that of the lowest level.
+// Processes on several hosts take one image: that of the lowest level.
 TEST_F(Artifact, WhatAllProcessorsRun) {
   EXPECT_EQ(lowestLevel({"x86-64-v4", "x86-64-v2", "x86-64-v3"}), "x86-64-v2");
   EXPECT_EQ(lowestLevel({"x86-64-v3", "x86-64-v3"}), "x86-64-v3");
@@ -383,7 +383,7 @@ TEST_F(Artifact, WhatAllProcessorsRun) {
   EXPECT_FALSE(runsOn("sm_90", "x86-64-v4"));
 }
 
-// What is not taken is not read: damage there does no harm.
+// Other images are not read: damage there does no harm.
 TEST_F(Artifact, OtherImagesDoNotMatter) {
   std::vector<uint8_t> file = packAll(samplesFor({{"a", ""}, {"b", ""}}));
   file[file.size() - 100] ^= 1; // in the second
@@ -391,7 +391,7 @@ TEST_F(Artifact, OtherImagesDoNotMatter) {
   EXPECT_EQ(parse(file, {"b"}).status().message(),
             "x.ppx: expects the bytes that were written, got an image for b "
             "that is damaged: its checksum differs");
-  // It may be larger than any memory.
+  // They may be larger than any memory.
   const uint64_t
       vast = uint64_t(1) << 40,
       before =
@@ -402,7 +402,7 @@ TEST_F(Artifact, OtherImagesDoNotMatter) {
   const std::string path = folder / "a.ppx";
   std::ofstream(path).write(reinterpret_cast<const char *>(file.data()),
                             std::streamsize(before));
-  std::filesystem::resize_file(path, before + vast); // takes no room
+  std::filesystem::resize_file(path, before + vast); // takes no disk space
   EXPECT_TRUE(loadArtifact(path, {"a"}).ok());
   EXPECT_EQ(loadArtifact(path, {"b"}).status().message(),
             path + ": expects parts of at most 2147483647 bytes, got an image "

@@ -1,10 +1,10 @@
-//===- AwaitingTest.cpp - how long sections of devices are awaited --------===//
+//===- AwaitingTest.cpp - how long the host waits for sections ------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Devices that are clocks: what a stream is given ends at a time, as if it had
-// been computed until then, and a message that nobody sends never. What
-// computes is awaited however long that takes; who only waits is told of.
+// Devices that are clocks: a stream's commands end at a set time, as if
+// computed until then, and a message without a sender never ends. The host
+// waits for computations of any length, but reports ranks that only wait.
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
@@ -48,7 +48,7 @@ public:
   }
   Status launchGraph(const enqueued::Graph &) override { return {}; }
 
-  Clock::time_point end; ///< of what it was given
+  Clock::time_point end; ///< of its commands
   const milliseconds kernel;
 };
 
@@ -69,7 +69,7 @@ private:
 
 class ClockDevice final : public enqueued::StreamDevice {
 public:
-  /// `commOp`: how long one takes, if there are any.
+  /// `commOp`: duration of a comm op, if there are any.
   ClockDevice(milliseconds kernel, std::optional<milliseconds> commOp)
       : kernel(kernel), commOp(commOp) {}
   std::string name() const override { return "clock"; }
@@ -123,7 +123,7 @@ private:
   const std::optional<milliseconds> commOp;
 };
 
-/// Whose comm ops end some time after they were enqueued.
+/// A transport whose comm ops end some time after they were enqueued.
 class ClockTransport final : public enqueued::StreamTransport {
 public:
   explicit ClockTransport(milliseconds time) : time(time) {}
@@ -160,8 +160,8 @@ public:
   void emit(uint32_t, const ppx::InstructionT &, const std::byte *) override {}
 };
 
-/// Each of two ranks launches a kernel and meets the other one; or one does the
-/// first alone.
+/// Each of two ranks launches a kernel and meets the other one; or one launches
+/// a kernel alone.
 std::shared_ptr<const ppx::ArtifactT> makeArtifact(bool meet) {
   ArtifactBuilder builder;
   const uint32_t group = meet ? builder.group({builder.axis("dp", 2)}) : 0;
@@ -178,7 +178,7 @@ std::shared_ptr<const ppx::ArtifactT> makeArtifact(bool meet) {
   return std::make_shared<const ppx::ArtifactT>(builder.take());
 }
 
-/// A step on as many devices, whose kernels take so long each.
+/// Runs a step on as many devices, with these durations of kernels.
 Status run(bool meet, std::vector<milliseconds> kernels, milliseconds commOp,
            double timeout, bool isInterrupted) {
   const auto artifact = makeArtifact(meet);
@@ -203,7 +203,7 @@ TEST(Awaiting, WhatComputesIsNoHang) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// The first of two devices waits for what the second one computes.
+// The first of two devices waits for the second one's computation.
 TEST(Awaiting, NorIsWhoWaitsForIt) {
   const Status status = run(true, {kShort, kLong}, kLong, 0.2, true);
   EXPECT_TRUE(status.ok()) << status.message();

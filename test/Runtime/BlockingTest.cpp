@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Only how a product would be cut is looked at; nothing is multiplied.
+// Checks only how a product would be cut; nothing is multiplied.
 //
 //===----------------------------------------------------------------------===//
 #include "targets/cpu/Blocking.h"
@@ -54,7 +54,7 @@ TEST(Blocking, LoadsRowsWithGapsForALibraryThatWantsDense) {
 }
 
 TEST(Blocking, CutsStepsWhereTheStrideOfRhsEnds) {
-  // Nine taps, of 64 steps each, that lie in columns.
+  // Nine taps of 64 steps each, in columns.
   BlockingProblem problem = dense(2048, 32, 9 * 64);
   problem.limits.wholeColumns = 0;
   problem.mayReadLhs = false;
@@ -74,7 +74,7 @@ TEST(Blocking, BoundsWhatIsLoadedAtATime) {
   EXPECT_LE(blocking.rows.block * blocking.steps.block, uint64_t(1) << 19);
 }
 
-// Even where nothing needs to be loaded: libraries count in 32 bits.
+// Even if nothing needs to be loaded: libraries count in 32 bits.
 TEST(Blocking, BoundsTheStepsOfAProduct) {
   BlockingProblem problem = dense(1, 1, uint64_t(1) << 33);
   problem.lhs = {1, 1};

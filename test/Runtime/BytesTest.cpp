@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every spelling that is read, and the rounding of what is printed.
+// Every spelling that is accepted, and the rounding of the output.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Bytes.h"

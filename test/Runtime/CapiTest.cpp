@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values in and out, and each call that comes at a wrong time or with a wrong
-// size: it says what it expects, and the session goes on.
+// Values in and out, and every call at a wrong time or with a wrong size: it
+// reports what it expects, and the session goes on.
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
@@ -212,7 +212,7 @@ TEST(CapiSet, RefusesIntegersBeyondTheirBound) {
   pprt_close(session);
 }
 
-/// Two parameters, v and w, of three elements each.
+/// A session with two parameters, v and w, of three elements each.
 static pprt_session *openTwo() {
   ArtifactBuilder builder;
   builder.axis("dp", 1);
@@ -226,7 +226,7 @@ static pprt_session *openTwo() {
   program.step(queue);
   ppx::ArtifactT artifact = builder.take();
   for (const auto &argument : artifact.arguments)
-    argument->is_models = true; // files hold these
+    argument->is_models = true; // files contain these
   const std::vector<uint8_t> bytes = packArtifact(artifact);
   pprt_session *session = nullptr;
   EXPECT_EQ(pprt_open_bytes(bytes.data(), bytes.size(), nullptr, &session),
@@ -345,7 +345,7 @@ TEST(CapiAgree, TellsOfAFailureBeforeAnInterruption) {
   pprt_watch(nullptr, nullptr, nullptr);
 }
 
-// More than any machine addresses: the standard library throws.
+// More than any machine can address: the standard library throws.
 TEST(CapiMemory, IsRefusedAndNotThrown) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers bring their own malloc";
@@ -368,7 +368,7 @@ TEST(CapiMemory, IsRefusedAndNotThrown) {
             PPRT_OUT_OF_MEMORY);
   EXPECT_STREQ(pprt_error(), "artifact: out of memory");
   EXPECT_EQ(session, nullptr);
-  // The next failure has its own words.
+  // The next failure has its own text.
   EXPECT_EQ(pprt_step(nullptr), PPRT_USAGE);
   EXPECT_STREQ(pprt_error(), "expects a session, got a null pointer");
   EXPECT_EQ(pprt_open_bytes(bytes.data(), PTRDIFF_MAX, nullptr, &session),

@@ -24,7 +24,7 @@ static std::string messageOf(const ppx::ArtifactT &artifact) {
 
 namespace {
 
-/// One rank with two queues and no waits but those a test adds.
+/// One rank with two queues and only the waits that a test adds.
 struct OneRank : testing::Test {
   ArtifactBuilder artifact;
   ProgramBuilder program = artifact.program({0});
@@ -107,8 +107,8 @@ TEST_F(Race, OrderPassesThroughAThirdQueue) {
   EXPECT_EQ(check(), "");
 }
 
-// The order in the list is nothing between queues: here the reader comes first
-// in the list, and what it waits for later.
+// List order does not order different queues: here the reader comes first in
+// the list, and the writer it waits for later.
 TEST_F(Race, ListOrderOrdersOneQueueOnly) {
   const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
   program.run(side, {x}, {y}).waits = {ppx::Wait(main, 1)};
@@ -165,7 +165,7 @@ TEST_F(Clobber, AGateMayLeaveItsOutputsAsTheyWere) {
                      "written these bytes");
 }
 
-// Ordered, and wrong all the same.
+// Ordered, but still wrong.
 TEST_F(Clobber, AReadAfterAnotherSlotTookItsBytes) {
   const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
   const uint32_t taker = program.slotAt(0, "taker", 1);
@@ -311,7 +311,7 @@ TEST(Matching, EverySendHasAReceive) {
             "teardown");
 }
 
-// Both receive as many bytes, of other places.
+// Both receive the same number of bytes, but of other places.
 TEST(Matching, MembersOfAGroupSplitTheSameDimension) {
   ArtifactBuilder builder;
   builder.group({builder.axis("dp", 2)});
@@ -426,7 +426,7 @@ TEST(DeadlockOfRanks, CollectivesInOppositeOrder) {
 // Memory and cost
 //===----------------------------------------------------------------------===//
 
-// Wherever they are given a place: they have none.
+// Wherever they are placed: they have no bytes.
 TEST(Arguments, ParametersWithoutElementsOverlapNothing) {
   ArtifactBuilder builder;
   ProgramBuilder program = builder.program({0});
@@ -481,8 +481,8 @@ TEST(Cost, GrowsWithTheProgram) {
     EXPECT_LE(operations(16, 2 * size), 2.0 * operations(16, size));
 }
 
-// Many small writes below a large slot, read as a whole as often: a map of
-// byte intervals would take the product of the two.
+// Many small writes below a large slot, read as a whole as often: a map of byte
+// intervals would take the product of the two.
 TEST(Cost, DoesNotGrowWithTheOverlapOfSlots) {
   auto operations = [](uint32_t count) {
     ArtifactBuilder artifact;

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is found of those who speak for all ranks is found of all ranks, and the
-// other way round: of valid programs, and of such with something wrong on one
-// rank, or on all that share a program.
+// The checks find the same with one speaker per class as with all ranks, in
+// valid programs, and in programs with an error on one rank or on all that
+// share a program.
 //
 //===----------------------------------------------------------------------===//
 #include "Mutations.h"
@@ -41,7 +41,7 @@ void exchange(ppx::ArtifactT &artifact, std::mt19937_64 &random) {
   ppx::ProgramT &program =
       *artifact.programs[random() % artifact.programs.size()];
   InstructionList &list = program.body;
-  const size_t count = list.size() - 1; // behind all is the step
+  const size_t count = list.size() - 1; // the step stays last
   if (count > 1)
     std::swap(list[random() % count], list[random() % count]);
 }
@@ -75,14 +75,14 @@ TEST(Classes, JudgeAsAllRanksDo) {
     unmatched += !verdict.matches;
     stuck += verdict.matches && !verdict.ends;
   }
-  // That it is asked at all.
+  // Enough cases were tried.
   EXPECT_GT(fewer, 1000);
   EXPECT_GT(unmatched, 100);
   EXPECT_GT(stuck, 30);
 }
 
-// A rank that is unlike those it shares a program with, by whom it meets, or
-// whom those meet, and so on to the last stage.
+// A rank differs from others of its program by the ranks it meets, or by those
+// that these meet, and so on to the last stage.
 TEST(Classes, TellRanksApartByWhomTheyMeet) {
   for (uint32_t stages : {3, 7}) {
     PipelineShape shape;
@@ -97,14 +97,14 @@ TEST(Classes, TellRanksApartByWhomTheyMeet) {
       return RankClasses::coarsest(ranks, operations).speakers().size();
     };
     EXPECT_EQ(count(), stages);
-    // All ranks of its replica: of the others, each stage is one class.
+    // All ranks of its replica differ; in the others, each stage is one class.
     makePrivateProgram(artifact, 0);
     EXPECT_EQ(count(), 2 * stages);
   }
 }
 
-// Any number of replicas takes what some take, and a few steps for each. (One has
-// a queue less, as it meets nobody.)
+// Any number of replicas takes as much as a few, and a few steps for each. (A
+// single one has a queue less, as it meets no other.)
 TEST(Classes, CostReplicasTheirMembership) {
   const auto operations = [](uint32_t microBatches, uint32_t replicas) {
     PipelineShape shape;

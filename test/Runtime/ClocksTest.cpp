@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clocks that are made up here, so that every answer is known.
+// Made-up clocks, so that every answer is known.
 //
 //===----------------------------------------------------------------------===//
 #include "engine/Clocks.h"
@@ -16,7 +16,7 @@ TEST(Clocks, WithoutReadingsTimesStay) {
   EXPECT_EQ(Clocks().error(3), 0);
 }
 
-// The clock asked is 500 behind. Of three trips one takes little time, with the
+// The clock is 500 behind. One of three trips takes little time, with the
 // answer early in it.
 TEST(Clocks, TheFastestRoundTripCounts) {
   const ClockReading reading = closestReading(
@@ -48,6 +48,6 @@ TEST(Clocks, TwoReadingsCorrectTheDrift) {
         {{}, {theirs(now), theirs(now) - now, now == 40 * second ? 9 : 5}});
   for (int64_t now : {10 * second, 60 * second, 110 * second, 111 * second})
     EXPECT_NEAR(double(clocks.convert(1, theirs(now)) - now), 0, 2);
-  // Of the first and the last reading.
+  // Errors of the first and the last reading.
   EXPECT_EQ(clocks.error(1), 5);
 }

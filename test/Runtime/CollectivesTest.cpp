@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What members end with, whatever the order in which the pieces of an exchange
-// run; a few results written out by hand, which the table of ConformanceTest
-// computes; and the rounding that this table takes for granted.
+// Results of members, in any order of an exchange's pieces; a few results
+// written out by hand, which the table of ConformanceTest computes; and the
+// rounding that this table assumes.
 //
 //===----------------------------------------------------------------------===//
 #include "ConformanceCases.h"
@@ -55,7 +55,7 @@ public:
     inputs = {&input};
   }
 
-  /// Makes the operand of `other` this group's next.
+  /// Adds the operand of `other` as this group's next.
   void append(const Group &other) {
     for (size_t m = 0; m < participants.size(); ++m) {
       const MemberBuffers &more = other.participants[m];
@@ -98,7 +98,7 @@ ppx::InstructionT instruction(ppx::CollectiveKind kind, uint32_t dimension = 0,
   return result;
 }
 
-/// A value that names its member and its place.
+/// A value that identifies its member and its place.
 int32_t mark(uint32_t member, uint64_t index) {
   return int32_t(member * 1'000'000 + index);
 }
@@ -148,7 +148,7 @@ TEST(Collectives, PiecesRunInAnyOrder) {
     }
 }
 
-// A bucket is its tensors' own calls: here one more dimension each.
+// A bucket consists of its tensors' own calls: here with one more dimension.
 TEST(Collectives, EachTensorOfABucketHasItsDimension) {
   const Shape shape = {2, 2};
   Group rows(2, shape, {4, 2}, ppx::ElementType_i32);
@@ -188,7 +188,7 @@ TEST(BFloat16, IsTheNearestAndOfTwoTheEvenOne) {
   EXPECT_EQ(rounded(0x1.fefffep127f), 0x1.fep127f);
   EXPECT_EQ(rounded(0x1.ffp127f), INFINITY);
   EXPECT_EQ(rounded(-INFINITY), -INFINITY);
-  // Those whose payload is cut off, and those that rounding would carry away.
+  // NaNs whose payload is cut off, and NaNs that rounding would carry away.
   for (uint32_t bits : {0x7f800001u, 0x7fffffffu, 0xffffffffu, 0xff80ffffu}) {
     float nan;
     std::memcpy(&nan, &bits, sizeof(nan));

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every move is executed plainly, element by element, over the arenas of all
-// members, and compared with what the judge makes of the same comm op: for
-// every kind, dimension, shape and element type of collectives, and for every
-// comm op of random pipelines, whose partners the judge finds by letting them
+// members, and compared with the reference executor's result of the same comm
+// op: for every kind, dimension, shape and element type of collectives, and for
+// every comm op of random pipelines, whose partners the reference finds as they
 // arrive.
 //
 //===----------------------------------------------------------------------===//
@@ -72,7 +72,7 @@ void reduceBFloat16(const Move &move, const std::vector<const uint8_t *> &from,
   std::memcpy(to, &rounded, sizeof(rounded));
 }
 
-/// Executes a move one element at a time. Members' bounds are checked.
+/// Executes a move one element at a time. Checks members' bounds.
 void run(const Move &move, const Memory &before, Memory &memory) {
   const Region &region = move.region;
   const uint64_t width = elementSize(move.element);
@@ -137,7 +137,7 @@ Bytes randomTensor(ppx::ElementType element, uint64_t elements,
   return result;
 }
 
-/// Two operands, the second of another shape, as a bucket has them.
+/// Two operands, the second of another shape, as in a bucket.
 void compareCollective(ppx::InstructionT &instruction, uint32_t members,
                        ppx::ElementType element, const Shape &shape,
                        std::mt19937_64 &random) {
@@ -212,13 +212,13 @@ TEST(CommOps, MovesOfEveryCollectiveAreTheReference) {
             }
 }
 
-/// Lets the instructions of a section arrive queue by queue, as the judge does,
-/// and returns who met whom, in any order.
+/// Lets the instructions of a section arrive queue by queue, as the reference
+/// does, and returns which instructions met, in any order.
 static std::set<std::vector<std::pair<uint32_t, uint32_t>>>
 meetByArriving(const Ranks &ranks, Section section) {
   reference::CommOps judge(ranks.artifact, ranks.mesh);
   std::set<std::vector<std::pair<uint32_t, uint32_t>>> result;
-  // By rank and queue: what has arrived and waits, and what comes next.
+  // By rank and queue: instructions that wait, and the next ones.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> waiting, next;
   for (bool progress = true; progress;) {
     progress = false;
@@ -324,7 +324,7 @@ TEST(CommOps, OfRandomPipelinesAreWhomTheReferenceLetsMeet) {
         }
       }
       EXPECT_EQ(found, meetByArriving(ranks, section));
-      // Half of the ranks know all places of their own, and no other.
+      // Half of the ranks know all of their own places, and no others.
       const uint32_t half = mesh->worldSize() / 2;
       std::set<CommPlace> both;
       for (auto [begin, end] :

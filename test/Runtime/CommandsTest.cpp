@@ -1,9 +1,9 @@
-//===- CommandsTest.cpp - what streams are told, and who waits for whom ---===//
+//===- CommandsTest.cpp - commands for streams, and their waits -----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of pipelines of many shapes, for one rank of a device and for all of them:
-// the order of streams and events together holds all that the programs ask for,
+// For pipelines of many shapes, with one rank per device and with all on one:
+// streams and events together enforce every order that the programs require,
 // and no event could be left out.
 //
 //===----------------------------------------------------------------------===//
@@ -25,8 +25,8 @@ namespace {
 
 using Set = std::vector<bool>;
 
-/// By command, those that have ended before it begins; without what `stream`,
-/// at `without`, waits for, if that is one.
+/// By command, those that have ended before it begins; ignores the wait of
+/// `stream` at `without`, if that is one.
 std::vector<Set> ancestorsOf(const Commands &commands, uint32_t at = 0,
                              uint32_t without = 0) {
   const size_t count = commands.list.size();
@@ -50,7 +50,7 @@ std::vector<Set> ancestorsOf(const Commands &commands, uint32_t at = 0,
   return result;
 }
 
-/// What programs ask for: pairs of commands, the first before the second.
+/// The orders that programs require: pairs of commands, the first one earlier.
 std::vector<std::pair<uint32_t, uint32_t>> ordersOf(const Ranks &ranks,
                                                     RankRange range,
                                                     Section section,
@@ -82,7 +82,7 @@ std::vector<std::pair<uint32_t, uint32_t>> ordersOf(const Ranks &ranks,
   return result;
 }
 
-/// `met` counts what is in streams that go first.
+/// `met` counts commands in streams that go first.
 void check(const Ranks &ranks, RankRange range, Section section, int &met) {
   const Commands commands(ranks, range, section);
   const std::vector<Set> ancestors = ancestorsOf(commands);
@@ -100,7 +100,7 @@ void check(const Ranks &ranks, RankRange range, Section section, int &met) {
   for (uint32_t c = 0; c < commands.list.size(); ++c) {
     EXPECT_EQ(commands.list[c].isAwaited, isAwaited[c]);
     ASSERT_LT(commands.list[c].stream, commands.meets.size());
-    // Those that ranks elsewhere may wait for, in streams that go first.
+    // Commands that ranks elsewhere may wait for, in streams that go first.
     if (commands.list[c].parts.empty())
       continue;
     const ppx::Opcode opcode =
@@ -130,7 +130,7 @@ TEST(Commands, HoldTheOrderAndNoMoreEventsThanThatTakes) {
   EXPECT_GT(met, 100);
 }
 
-/// Instructions that meet are one command, told once for all members.
+/// Instructions that meet are one command, given once for all members.
 TEST(Commands, TellsACommOpOnce) {
   PipelineShape shape;
   shape.replicas = 2;

@@ -125,7 +125,7 @@ static uint64_t mix(uint64_t x) {
 }
 
 namespace {
-/// An element of a type: how it is made, added and compared.
+/// How elements of a type are made, added and compared.
 template <typename T> struct Number {
   using Stored = T;
   using Sum = T;
@@ -176,7 +176,7 @@ template <typename T> T combine(ppx::Reduction reduction, T a, T b) {
     return a + b;
 }
 
-/// Calls f with the type of the element's numbers.
+/// Calls f with the number type of the element.
 template <typename Function>
 auto withNumber(ppx::ElementType element, Function f) {
   switch (element) {
@@ -196,8 +196,8 @@ auto withNumber(ppx::ElementType element, Function f) {
   return f(Number<uint8_t>());
 }
 
-/// Which element of which member's input an element of an output is, of
-/// collectives that move; of those that reduce, the element of all inputs.
+/// The member and element of the input from which a collective copies an
+/// element of an output; for reductions, the element of all inputs.
 struct Origin {
   uint32_t member;
   uint64_t index;
@@ -289,7 +289,7 @@ std::string Case::findFault(uint32_t round, uint32_t member, size_t operand,
     const Shape shape = outShape(operand);
     const uint64_t size =
         outputBytes(member, operand) / sizeof(typename N::Stored);
-    // Of large ones some, which no chunk is a multiple of.
+    // Some elements of large outputs, at a distance that divides no chunk.
     const uint64_t step = size > uint64_t(1) << 20 ? 31 : 1;
     for (uint64_t i = 0; i < size; i += step) {
       const Origin origin = originOf(*this, member, operand, shape, i);
@@ -305,7 +305,7 @@ std::string Case::findFault(uint32_t round, uint32_t member, size_t operand,
       }
       if (std::memcmp(&got[i], &expected, sizeof(expected)) == 0)
         continue;
-      // Which NaN a sum of several is, is nobody's promise.
+      // Which NaN a sum of several is, is not specified.
       if (const auto a = N::load(got[i]), b = N::load(expected);
           reduces && a != a && b != b)
         continue;

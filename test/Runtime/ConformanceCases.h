@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of collectives and transfers, over types, sizes, shapes and groups.
-// What a member has before a round follows from the case, the round, the member
-// and the place of the element; what it must have after it is computed here
+// A table of collectives and transfers, over types, sizes, shapes and groups. A
+// member's values before a round follow from the case, the round, the member
+// and the place of the element; the expected values after it are computed here
 // from the definition of the collective, element by element, and not from
 // moves.
 //
@@ -47,19 +47,19 @@ struct Case {
   uint64_t inputBytes(uint32_t member, size_t operand) const;
   uint64_t outputBytes(uint32_t member, size_t operand) const;
   std::vector<Move> moves() const;
-  /// What a member sends in a round, by the definition of the collective.
+  /// Bytes that a member sends in a round, by the definition of the collective.
   uint64_t sentBytes(uint32_t member) const;
 
   void fillInput(uint32_t round, uint32_t member, size_t operand,
                  std::byte *input) const;
-  /// Nothing, or the first element that is wrong.
+  /// Returns nothing, or the first wrong element.
   std::string findFault(uint32_t round, uint32_t member, size_t operand,
                         const std::byte *output) const;
 };
 
 /// Every collective x type x size x group of a world, in place or not.
 std::vector<Case> smallCases(uint32_t worldSize);
-/// Of 64 MiB for each member.
+/// Cases with 64 MiB for each member.
 std::vector<Case> largeCases(uint32_t worldSize);
 
 } // namespace pprt::conformance

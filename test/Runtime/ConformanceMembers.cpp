@@ -112,7 +112,7 @@ void Members::start(uint32_t rank, size_t test, uint32_t round) {
 
 bool Members::isComplete(uint32_t rank, size_t test, uint32_t round) {
   const Ticket ticket = memberships.at({rank, test})->ticket;
-  // To ask first is allowed, and cheaper.
+  // Calling ready() first is allowed, and cheaper.
   return (round % 2 == 1 || transport->ready(ticket, round)) &&
          transport->test(ticket, round) == Progress::complete;
 }
@@ -137,7 +137,7 @@ void Members::check(uint32_t rank, size_t test, uint32_t round) {
           (cases[test].inPlace ? mine.inputs : mine.outputs)[i].data()));
 }
 
-/// Inputs are as they were, outputs as they were not written.
+/// Inputs must be unchanged, outputs unwritten.
 void Members::checkNothing(uint32_t rank, size_t test, uint32_t round) {
   const Membership &mine = *memberships.at({rank, test});
   for (size_t i = 0; i < mine.outputs.size(); ++i)
@@ -193,7 +193,7 @@ void Members::run(uint32_t rank, const std::vector<size_t> &tests) {
   }
 }
 
-/// The cases that the rank is a member of.
+/// Returns the cases that the rank is a member of.
 std::vector<size_t> Members::casesOf(uint32_t rank) const {
   std::vector<size_t> mine;
   for (size_t test = 0; test < cases.size(); ++test)

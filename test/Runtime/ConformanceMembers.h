@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: cases that all processes have, and a transport. Out: rounds of them by
-// the ranks of this process, each on a thread of its own, and what went wrong.
+// the ranks of this process, each on a thread of its own, and their faults.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_RUNTIME_CONFORMANCEMEMBERS_H
@@ -39,21 +39,21 @@ public:
   /// Calls f(rank) on a thread of each rank here, and waits for all.
   void forEachRank(const std::function<void(uint32_t)> &f);
   std::vector<size_t> casesOf(uint32_t rank) const;
-  /// Parts of a round of one of them.
+  /// Parts of one case's round.
   void start(uint32_t rank, size_t test, uint32_t round);
   bool isComplete(uint32_t rank, size_t test, uint32_t round);
   void await(uint32_t rank, size_t test, uint32_t round);
   void check(uint32_t rank, size_t test, uint32_t round);
-  /// Of a device that counts: after all rounds of all cases.
+  /// For a device that counts: called after all rounds of all cases.
   void checkCounts();
-  /// Some help before they sleep, some do not.
+  /// Some threads help before they sleep, some do not.
   void sleep(uint32_t rank, uint32_t seen) {
     if (rank % 3 != 0)
       transport->help([&] { return count(rank) != seen; });
     events[rank]->wait(seen, 0);
   }
   uint32_t count(uint32_t rank) { return events[rank]->count(); }
-  /// All rounds of these cases, each round of all at the same time.
+  /// Runs all rounds of these cases, each round of all at the same time.
   void run(uint32_t rank, const std::vector<size_t> &tests);
 
   const std::vector<Case> cases;
@@ -62,11 +62,11 @@ public:
   const bool hasValues; ///< null moves none
   std::unique_ptr<PolledTransport> transport;
   Status failure; ///< of the transport, before it is connected
-  /// Of the rank, in its only case.
+  /// Memory of the rank in its only case.
   std::weak_ptr<const void> memory(uint32_t rank) const {
     return memberships.at({rank, 0});
   }
-  /// What went wrong, of all threads.
+  /// Faults of all threads.
   std::string faults();
 
 private:

@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// One set of tests over every transport: each comm op of the table, over
-// several rounds; comm ops of several places at the same time, in any order,
-// and of one place one after another; that nobody leaves before all have come;
-// the end of all waits when one member fails. Alone it tests one process's
-// ranks; under mpirun, with --launcher=mpi, those of all processes, which make
-// the same tests in the same order. With --device=null nothing is to move, and
-// what is counted is the answer.
+// One set of tests for every transport: each comm op of the table, over several
+// rounds; comm ops of several places at the same time, in any order, and of one
+// place one after another; that no member completes before all have come; that
+// all waits end when one member fails. Alone it tests one process's ranks;
+// under mpirun, with --launcher=mpi, those of all processes, which make the
+// same tests in the same order. With --device=null no data moves, and the
+// counters are checked.
 //
 //===----------------------------------------------------------------------===//
 #include "ConformanceMembers.h"
@@ -41,17 +41,17 @@ namespace {
 std::vector<uint32_t> worldSizes;
 bool isLate = false; ///< process 0, after a failure
 bool isBusy = false; ///< all, after a failure
-bool stalls = false; ///< the member that does not come is long in coming
+bool stalls = false; ///< process 0 gives up only after a minute
 
-// Some at a time: one by one, it would be a test of how soon a busy machine
-// wakes a thread.
+// Some at a time: one by one, this would test how soon a busy machine wakes a
+// thread.
 TEST(Conformance, EveryCollectiveOfEveryTypeAndSize) {
   constexpr size_t together = 40;
   for (uint32_t worldSize : worldSizes) {
     Members members(smallCases(worldSize), worldSize);
     if (members.faults().empty())
       members.forEachRank([&](uint32_t rank) {
-        // The same ones for all ranks: all rounds of them end before the next.
+        // The same ones for all ranks: all their rounds end before the next.
         std::map<size_t, std::vector<size_t>> batches;
         for (size_t test : members.casesOf(rank))
           batches[test / together].push_back(test);
@@ -63,7 +63,7 @@ TEST(Conformance, EveryCollectiveOfEveryTypeAndSize) {
   }
 }
 
-// One at a time, for the memory that they take.
+// One at a time, because of their memory.
 TEST(Conformance, LargeOnes) {
   const auto isShared = [](uint32_t size) { return size > 1; };
   const auto found =
@@ -80,8 +80,8 @@ TEST(Conformance, LargeOnes) {
   }
 }
 
-// In so many small messages that, where copies are slow, one turn of whoever
-// drives them takes seconds. Others hear of it meanwhile.
+// So many small messages that, where copies are slow, one turn of the driving
+// thread takes seconds. Other processes hear of it meanwhile.
 TEST(Conformance, LongWorkIsNoSilence) {
   const uint32_t worldSize = worldSizes.back();
   Case test;
@@ -96,7 +96,7 @@ TEST(Conformance, LongWorkIsNoSilence) {
   EXPECT_EQ(members.faults(), "");
 }
 
-// The k-th of each member meet, however far ahead of others one is.
+// The k-th of each member meet, however far one is ahead of others.
 TEST(Conformance, CommOpsOfAPlaceComeInOrder) {
   for (uint32_t worldSize : worldSizes) {
     std::vector<Case> cases;
@@ -127,7 +127,7 @@ TEST(Conformance, CommOpsOfAPlaceComeInOrder) {
   }
 }
 
-// Also whoever only sends, or needs nothing of the one that is late.
+// Also a member that only sends, or needs nothing of the late one.
 TEST(Conformance, NobodyLeavesBeforeAllHaveCome) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds late(60), margin(20);
@@ -159,7 +159,7 @@ TEST(Conformance, NobodyLeavesBeforeAllHaveCome) {
           members.await(rank, its, 0);
           members.check(rank, its, 0);
         }
-        // Of a permute the neighbours of the one that is late.
+        // In a permute, only the neighbours of the late one.
         if (kind != ppx::CollectiveKind_permute || rank == 0 ||
             rank + 2 >= worldSize)
           EXPECT_GE(Clock::now() - begin + margin, late)
@@ -169,7 +169,7 @@ TEST(Conformance, NobodyLeavesBeforeAllHaveCome) {
     }
 }
 
-// After a second a rank that waits takes less than a twentieth of a core.
+// After a second a waiting rank takes less than a twentieth of a core.
 TEST(Conformance, WhoeverWaitsLeavesTheCores) {
   using Clock = std::chrono::steady_clock;
   const uint32_t worldSize = worldSizes.back();
@@ -263,7 +263,7 @@ TEST(Conformance, ProcessesAgreeOnTheFirstFailureAndOnInterruption) {
 
 TEST(Conformance, ASecondWorldIsRefusedAndLeavesTheFirstAlive) {
   if (world->processCount() == 1)
-    return; // which may have none
+    return; // MPI may not be installed
   const Expected<std::unique_ptr<World>> second =
       mpi::openWorld(PP_MPI_LIBRARY, nullptr);
   ASSERT_FALSE(second);
@@ -271,7 +271,7 @@ TEST(Conformance, ASecondWorldIsRefusedAndLeavesTheFirstAlive) {
   EXPECT_TRUE(world->agree({}, false).first.ok());
 }
 
-// Run by itself: afterwards messages are under way that nobody will receive.
+// Run by itself: afterwards messages without a receiver are in transit.
 TEST(Abort, EndsAllWaits) {
   const uint32_t worldSize = worldSizes.back();
   if (worldSize < 2)
@@ -283,8 +283,8 @@ TEST(Abort, EndsAllWaits) {
   std::optional<Members> present(std::in_place, std::vector{commOp}, worldSize);
   Members &members = *present;
   ASSERT_EQ(members.faults(), "");
-  // The last rank never comes, and process 0 gives up for all: once all have
-  // begun, for whoever has not has sent nothing.
+  // The last rank never comes, and process 0 gives up for all: once all others
+  // have begun, because a process that has not has sent nothing.
   const uint32_t here =
       uint32_t(world->ranksOf(world->process(), worldSize).size());
   std::atomic<uint32_t> begun{0};
@@ -315,20 +315,20 @@ TEST(Abort, EndsAllWaits) {
   EXPECT_EQ(members.transport->poll().message(), "as the test wants");
   EXPECT_EQ(world->agree(members.transport->poll(), false).first.message(),
             "as the test wants");
-  // A message that nobody takes keeps what it sends, whoever has gone.
+  // A message without a receiver keeps its memory, whatever else is destroyed.
   const uint32_t first = world->ranksOf(world->process(), worldSize).begin;
   const std::weak_ptr<const void> memory = members.memory(first);
   present.reset();
   EXPECT_EQ(memory.expired(), world->processCount() == 1);
-  // All know of the failure: nobody is in a hurry because of it.
+  // All processes know of the failure: it sets no deadline any more.
   if (world->process() == 0 && isLate)
     sleep(6);
   const Status after = world->agree({}, false).first;
   EXPECT_TRUE(after.ok()) << after.message();
 }
 
-// A failure of long ago hurries nobody: whoever waits gives the others time
-// from then on.
+// An old failure sets no deadline: a waiting process gives the others time from
+// then on.
 TEST(Abort, WhoWasBusyAfterAFailureWaits) {
   if (!isBusy)
     GTEST_SKIP() << "takes six seconds";
@@ -341,7 +341,7 @@ TEST(Abort, WhoWasBusyAfterAFailureWaits) {
   EXPECT_EQ(world->agree((*transport)->poll(), false).first.message(), "early");
 }
 
-/// Works until something fails, which is what the processes end with.
+/// Works until a call fails, which ends the processes.
 [[noreturn]] void runUntilFault() {
   const uint32_t worldSize = worldSizes.back();
   const auto agree = [](const Status &status) {
@@ -369,7 +369,7 @@ TEST(Abort, WhoWasBusyAfterAFailureWaits) {
 
 } // namespace
 
-/// Of `--name=value`, the value.
+/// Returns the value in `--name=value`.
 static std::optional<std::string> option(const std::string &argument,
                                          const std::string &name) {
   const std::string start = "--" + name + "=";
@@ -430,13 +430,13 @@ int main(int argc, char **argv) {
   }
   if (endsByFault)
     runUntilFault();
-  // An abort under MPI is a run of its own: messages stay under way.
+  // An abort under MPI is a run of its own: messages stay in transit.
   std::string &filter = testing::GTEST_FLAG(filter);
   if (aborts)
     filter = "Abort.*";
   else if (launcher == "mpi")
     filter += filter.find('-') == std::string::npos ? "-Abort.*" : ":Abort.*";
-  // One voice, unless something fails.
+  // Only process 0 prints, unless something fails.
   if (world->process() != 0)
     delete testing::UnitTest::GetInstance()->listeners().Release(
         testing::UnitTest::GetInstance()->listeners().default_result_printer());
@@ -446,7 +446,7 @@ int main(int argc, char **argv) {
   const Verdict verdict = world->agree(
       failed ? Status(ExitCode::verifyDiffers, "tests failed") : Status(),
       false);
-  // A transport may outlive its world, as one does whose session is stuck.
+  // A transport may outlive its world, for example if its session is stuck.
   Expected<std::unique_ptr<PolledTransport>> last =
       world->transport(worldSizes.back());
   world.reset();

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled twice, with different values: whose kernels a session runs is seen
-// from what they write.
+// Compiled twice, with different values: the value shows whose kernels a
+// session runs.
 //
 //===----------------------------------------------------------------------===//
 #include <cstdint>

@@ -166,7 +166,7 @@ Sample::Sample(const Case &c) {
   const auto addAt = [&](Layout layout, uint64_t rows, uint64_t columns,
                          bool isAligned) {
     auto view = add(layout, rows, columns);
-    const uint64_t more = isAligned ? 5 : 0; // behind the usual three
+    const uint64_t more = isAligned ? 5 : 0; // in addition to the usual three
     bytes.back() +=
         more * elementSize(bytes.size() <= 2 ? c.element : c.outElement);
     view->offset += more;
@@ -221,7 +221,7 @@ void Sample::fill(const std::vector<uint64_t> &bytes) {
     for (uint64_t i = 0; i < number / elementSize(element); ++i)
       write(parameters.back(), element, i, double(random() % 2001) / 1000 - 1);
   }
-  // Untouched where no view reaches.
+  // Elements outside of the view are untouched.
   expected = parameters[c.out_parameter];
   others.assign(parameters.begin() + c.out_parameter + 1, parameters.end());
   uint64_t items = 1;
@@ -254,7 +254,7 @@ void Sample::fill(const std::vector<uint64_t> &bytes) {
   addUp();
 }
 
-/// The sums of operands.
+/// Computes the sums of operands.
 void Sample::addUp() {
   const ppx::ContractionT &c = contraction;
   for (const auto &epilogue : c.epilogues) {

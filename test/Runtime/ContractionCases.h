@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a shape, layouts, types and epilogues. Out: the contraction as an
-// artifact has it, values for its parameters, and what three plain loops make
-// of them. Whoever multiplies is held against the same cases.
+// In: a shape, layouts, types and epilogues. Out: the contraction as in an
+// artifact, values for its parameters, and the results of three plain loops.
+// All libraries are compared with the same cases.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_RUNTIME_CONTRACTIONCASES_H
@@ -19,7 +19,7 @@
 
 namespace pprt::test {
 
-/// How a matrix lies in memory.
+/// Layout of a matrix in memory.
 enum class Layout {
   rows,         ///< row-major
   columns,      ///< column-major
@@ -47,36 +47,35 @@ struct Case {
                    outElement = ppx::ElementType_f32;
   double alpha = 1;
   bool accumulate = false;
-  /// Where one writes as well, so lies that; gelu_tanh does if `keepsGiven`.
+  /// Layout of an epilogue's output, if any; gelu_tanh has one if `keepsGiven`.
   std::vector<std::pair<ppx::EpilogueKind, Layout>> epilogues = {};
   bool keepsGiven = false;
-  /// Whether addends and sums begin at a multiple of 16 bytes, as what GELU is
-  /// given always does; else anywhere.
+  /// Whether addends and sums begin at a multiple of 16 bytes, as GELU's input
+  /// always does; else anywhere.
   bool alignsBeside = false;
   bool alignsFactors = false; ///< and out
 };
 
-/// A contraction, values for its parameters up to the last result, and what the
-/// results' bytes are behind it: untouched where no view reaches.
+/// A contraction, values for its parameters up to the last result, and the
+/// expected bytes of its results: untouched outside of their views.
 struct Sample {
   /// Without a workspace.
   explicit Sample(const Case &c);
-  /// One of an artifact, a matrix for each operand.
+  /// Makes one for an artifact's contraction, with a matrix for each operand.
   Sample(const ppx::ContractionT &contraction, const ppx::KernelT &kernel);
 
-  /// Empty if `got` is what is expected of out, or of another result behind it,
-  /// within what rounding explains where sums are cut into blocks, `slack`
-  /// times.
+  /// Returns nothing if `got` is the expected out, or another result behind it,
+  /// within `slack` times the rounding errors of sums that are cut into blocks.
   std::string compare(const std::vector<std::byte> &got, double slack = 1,
                       uint32_t result = 0) const;
-  /// Of out and of what epilogues write.
+  /// Number of results: out and the outputs of epilogues.
   uint32_t numResults() const { return uint32_t(others.size()) + 1; }
 
   ppx::ContractionT contraction;
   /// Up to the last one that is written.
   std::vector<std::vector<std::byte>> parameters;
   std::vector<std::byte> expected;
-  std::vector<std::vector<std::byte>> others; ///< of the results behind out
+  std::vector<std::vector<std::byte>> others; ///< results behind out
 
 private:
   void fill(const std::vector<uint64_t> &bytes);

@@ -1,8 +1,8 @@
-//===- ControlGroupTest.cpp - what a container leaves of a machine --------===//
+//===- ControlGroupTest.cpp - limits that containers set ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Over files such as the system has, in a folder of the test's own.
+// Over files like the system's, in a folder of the test's own.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/ControlGroup.h"

@@ -1,10 +1,10 @@
-//===- DeviceTest.cpp - what an engine relies on of a device --------------===//
+//===- DeviceTest.cpp - properties of devices that engines need -----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams, launches and the rows of scalars, without an executor. Of another
-// device than "cpu", which --device names, that whose kernels are the device's
-// own, or which has no values, is skipped.
+// Streams, launches and the rows of scalars, without an executor. Tests that
+// need kernels of the host, or values, are skipped for devices other than
+// "cpu", which --device selects.
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
@@ -29,7 +29,7 @@ namespace {
 /// Set by main().
 std::string deviceName = "cpu";
 
-/// What kernels were launched with, in order, if the device asked for them.
+/// Scalars of the kernel launches, in order, if the device records them.
 std::vector<std::vector<int64_t>> launched;
 bool isAsked = false;
 
@@ -72,7 +72,7 @@ protected:
   if (!isAsked)                                                                \
   GTEST_SKIP() << deviceName << " has kernels of its own"
 
-/// Of two coordinates, with launches for some micro-batches and for none.
+/// Two coordinates, and launches for some micro-batches and for none.
 struct Launches {
   Launches() {
     ProgramBuilder program = builder.program({0});

@@ -55,7 +55,7 @@ reference::Options test::hashingOptions(uint64_t seed, bool watchMemory) {
 }
 
 namespace {
-/// Of all sections, with what they refer to.
+/// Issue orders of all sections, with the objects that they refer to.
 struct IssueOrders {
   explicit IssueOrders(const ppx::ArtifactT &artifact)
       : mesh(Mesh::create(artifact.axes)), ranks(artifact, *mesh) {

@@ -18,16 +18,16 @@ namespace pprt::test {
 /// Options with hashing kernels and loads of distinct values.
 reference::Options hashingOptions(uint64_t seed, bool watchMemory = true);
 /// The same on devices of a kind, whose ranks issue in the order that the
-/// checks find. The artifact passes them.
+/// checks find. The artifact must pass the checks.
 reference::Options issuedOptions(const ppx::ArtifactT &artifact,
                                  reference::DeviceModel model, uint64_t seed,
                                  bool watchMemory = true);
 
-/// Functions with the ABI of compiled kernels that do what `options` do, for
-/// the few kernels of one artifact at a time. Both must stay.
+/// Functions with the ABI of compiled kernels that do the same as `options`,
+/// for the few kernels of one artifact at a time. Both must outlive their use.
 void useModelKernels(const ppx::ArtifactT &artifact,
                      const reference::Options &options);
-/// Finds them; a KernelResolver.
+/// Finds these functions; a KernelResolver.
 void *resolveModelKernel(const std::string &symbol);
 
 } // namespace pprt::test

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole programs, more ranks than any test machine has cores: the memory they
-// end with, what they allocate, and what is said when they hang.
+// Whole programs, with more ranks than any test machine has cores: their final
+// memory, their allocations, and the reports when they hang.
 //
 //===----------------------------------------------------------------------===//
 #include "ExecutionModel.h"
@@ -26,7 +26,7 @@ using namespace pprt::test;
 
 namespace {
 
-/// What runs now.
+/// The current run.
 const ppx::ArtifactT *current = nullptr;
 const reference::Options *model = nullptr;
 
@@ -34,7 +34,7 @@ const reference::Options *model = nullptr;
 // Both executors, with the same host
 //===----------------------------------------------------------------------===//
 
-/// Loads what the model loads; keeps what is emitted.
+/// Loads the model's values; keeps emitted ones.
 class ModelHost final : public HostData {
 public:
   explicit ModelHost(const ppx::ArtifactT &artifact) : artifact(artifact) {}
@@ -63,7 +63,7 @@ public:
   }
 
   const ppx::ArtifactT &artifact;
-  int64_t step = -1; ///< of the section, counted as the reference does
+  int64_t step = -1; ///< counted as the reference does
   std::mutex mutex;
   std::map<reference::EmitKey, std::vector<uint8_t>> emitted;
 };
@@ -185,7 +185,7 @@ TEST_F(ExecutorTest, EndsWithTheReferencesMemory) {
   }
 }
 
-// The first of a group in one section is not the first in another.
+// The first collective of a group in one section is not the first in another.
 TEST_F(ExecutorTest, SectionsMeetApart) {
   ArtifactBuilder builder;
   const uint32_t group = builder.group({builder.axis("dp", 2)});
@@ -302,7 +302,7 @@ TEST_F(ExecutorTest, SharesTheRowsOfAKernelOverTheTeam) {
   }
 }
 
-/// Where the kernel below finds its scratch, as it tells each of its rows.
+/// The kernel below writes its scratch address to each of its rows.
 uint32_t lowBits(const void *pointer) {
   return uint32_t(reinterpret_cast<uintptr_t>(pointer));
 }
@@ -390,7 +390,7 @@ TEST_F(ExecutorTest, ReportsADeadlock) {
   EXPECT_NE(text.find("missing 1"), std::string::npos) << text;
   EXPECT_NE(text.find("wait-for: 0 -> 1 -> 0"), std::string::npos) << text;
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
-  // A user has to wait less.
+  // An interruption takes less time.
   const Outcome ended =
       runThreads(artifact, 1, resolveModelKernel, 60, 1, [] { return true; });
   EXPECT_EQ(ended.status.code(), ExitCode::interrupted);
@@ -437,8 +437,8 @@ TEST_F(ExecutorTest, PoisoningIsNoHang) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// One of four computes for longer than any of them may wait, and than a user
-// who wants the end waits for what stands still.
+// One of four ranks computes for longer than any may wait, and longer than an
+// interruption waits for ranks that stand still.
 TEST_F(ExecutorTest, AKernelIsNoHangHoweverLong) {
   ArtifactBuilder builder;
   const uint32_t axis = builder.axis("dp", 4);

@@ -4,7 +4,7 @@
 //
 // Failures that arrive at the worst moment: right before a rank sleeps, and
 // while another is inside a kernel that does not return. Under the thread
-// sanitizer these are also the test that nothing is read that such a kernel may
+// sanitizer these also test that nothing reads memory that such a kernel may
 // still write.
 //
 //===----------------------------------------------------------------------===//
@@ -28,7 +28,7 @@ using std::chrono::seconds;
 
 namespace {
 
-/// Whose input cannot be read.
+/// A host whose input cannot be read.
 class FailingHost final : public HostData {
 public:
   Status load(uint32_t, const ppx::InstructionT &, std::byte *) override {
@@ -38,7 +38,7 @@ public:
   }
   void emit(uint32_t, const ppx::InstructionT &, const std::byte *) override {}
 
-  /// What to wait for before failing.
+  /// Condition to wait for before failing.
   const std::atomic<bool> *awaited = nullptr;
 };
 
@@ -50,7 +50,7 @@ void hang(void *const *arguments, const int64_t *, int64_t, int64_t) {
   while (!released)
     ++*value;
 }
-/// Nobody can wait for a thread that nobody owns any more.
+/// A detached thread cannot be joined.
 void release() {
   released = true;
   std::this_thread::sleep_for(milliseconds(200));
@@ -70,7 +70,7 @@ makeExecutor(std::shared_ptr<const ppx::ArtifactT> artifact,
                             std::move(host));
 }
 
-/// Is requested by another thread right after a rank asked: as late as can be.
+/// Requested by another thread right after a rank's check: as late as possible.
 class LateCancellation final : public polled::Cancellation {
 public:
   explicit LateCancellation(polled::Rank &rank) : rank(rank) {}
@@ -89,7 +89,7 @@ private:
   mutable std::atomic<bool> requested{false};
 };
 
-// What fails in a session of before is a consequence: nobody hurries to an end.
+// Failures of earlier sessions are consequences: they set no deadline.
 TEST(Failures, ASettledOneHasConsequences) {
   mpi::Failures failures;
   const uint64_t before = failures.settled();
@@ -138,7 +138,7 @@ TEST(Failures, ACancellationIsSeenBeforeTheRankSleeps) {
   rank.event->wake(); // so that a failed test ends, too
 }
 
-// Rank 0 is inside the kernel when rank 1 loads what cannot be read.
+// Rank 0 is inside the kernel when rank 1's load fails.
 TEST(Failures, DoNotWaitForAKernelThatHangs) {
   entered = released = false;
   ArtifactBuilder builder;
@@ -198,7 +198,7 @@ TEST(Failures, OfTheHostEndAllRanks) {
   EXPECT_FALSE((*executor)->isStuck());
 }
 
-/// Keeps what it is told, as one with messages that have no end.
+/// Keeps its participants, as if messages had no end.
 class KeepingTransport final : public PolledTransport {
 public:
   Expected<Ticket> prepare(Participant participant) override {
@@ -235,7 +235,7 @@ static std::shared_ptr<const ppx::ArtifactT> makeCommOp() {
   return share(builder);
 }
 
-// It may be the last to go.
+// The transport may be destroyed last.
 TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
   const auto transport = std::make_shared<KeepingTransport>();
   const auto artifact = makeCommOp();
@@ -252,7 +252,7 @@ TEST(Failures, ATransportHoldsWhatItsMessagesTouch) {
   }
 }
 
-// A comm op that takes long is no hang while its messages come, and who is
+// A slow comm op is no hang while its messages come, and a process that is
 // asked knows of the last one before the watchdog does.
 TEST(Failures, WhatATransportMovesIsProgress) {
   const auto transport = std::make_shared<KeepingTransport>();
@@ -319,13 +319,13 @@ TEST(Failures, AStuckSessionTellsNothing) {
   Session &session = **created;
   float values[4] = {};
   {
-    // The session keeps what it may still read.
+    // The session keeps what the kernel may still read.
     std::vector<float> batch(4, 1.0f);
     ASSERT_TRUE(session.setInput(input, batch.data(), 16).ok());
   }
   ASSERT_TRUE(session.initialize(1).ok());
   ASSERT_TRUE(session.begin().ok());
-  // Others fail while it is inside the kernel.
+  // Other calls fail while it is inside the kernel.
   const auto others = std::async(std::launch::async, [&] {
     while (!entered)
       std::this_thread::sleep_for(milliseconds(1));

@@ -1,13 +1,13 @@
-//===- FaultyMpi.cpp - an MPI of which one call fails ---------------------===//
+//===- FaultyMpi.cpp - an MPI with one failing call -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loaded before MPI. PP_MPI_FAULT=CALL:N has the N-th call of CALL fail in the
-// last of two processes, MPI_Status among them, which is a message that is
-// complete. MPI_Finalize never returns, and MPI_Comm_get_attr
-// tells of N as the highest tag in all. MPI_Comm_free:0 counts communicators.
-// slow:N has MPI_Issend take N ms in all processes; memcpy:N has copies of a
-// small message, 1000 bytes, take N ms in the last one.
+// Loaded before MPI. PP_MPI_FAULT=CALL:N makes the N-th call of CALL fail in
+// the last of two processes; CALL may be MPI_Status, which stands for a
+// complete message. MPI_Finalize never returns, and MPI_Comm_get_attr reports N
+// as the highest tag in all processes. MPI_Comm_free:0 counts communicators.
+// slow:N makes MPI_Issend take N ms in all processes; memcpy:N makes copies of
+// a small message, 1000 bytes, take N ms in the last one.
 //
 //===----------------------------------------------------------------------===//
 #include <mpi.h>
@@ -117,7 +117,7 @@ extern "C" int MPI_Comm_get_attr(MPI_Comm all, int key, void *value,
   return MPI_SUCCESS;
 }
 
-/// Known before anything is copied: what reads it copies, too.
+/// Set before any copy: code that reads the variable copies, too.
 static std::atomic<int> copyMilliseconds{0};
 __attribute__((constructor)) static void slowCopies() {
   if (fault().call == "memcpy")

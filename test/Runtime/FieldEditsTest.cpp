@@ -1,14 +1,14 @@
-//===- FieldEditsTest.cpp - artifacts of which some numbers are others ----===//
+//===- FieldEditsTest.cpp - artifacts with some numbers changed -----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes other values into fields of a real artifact, under a checksum that
-// fits: a number, a length, an offset, an element of a vector. One at a time,
-// or some that lie together, as those of one table do, for checks compare
-// fields with each other. It is refused, or runs on the cpu backend to its end:
-// with other numbers perhaps, but inside of its memory. The sanitize presets
-// make this test strict. The machine code, its place and its length are left
-// alone: it is trusted.
+// Changes fields of a real artifact, under a checksum that fits: a number, a
+// length, an offset, an element of a vector. One at a time, or several that lie
+// together, for example in one table, because checks compare fields with each
+// other. The artifact is refused, or runs on the cpu backend to its end: with
+// other numbers perhaps, but inside of its memory. The sanitize presets make
+// this test strict. The machine code, its place and its length are left
+// unchanged: it is trusted.
 //
 //   PPFieldEditsTest --artifacts=FOLDER [--edits=N, of each artifact]
 //   [--seed=N]
@@ -40,8 +40,7 @@ struct Place {
   size_t offset, width;
 };
 
-/// Every number, length and offset of head and image, by the field it belongs
-/// to.
+/// Every number, length and offset of head and image, by its field.
 class Places final : public flatbuffers::IterationVisitor {
 public:
   explicit Places(const std::vector<uint8_t> &file) : file(file) {
@@ -58,15 +57,15 @@ public:
       return a.offset < b.offset;
     });
   }
-  /// Any field of the schema, then any place that it has in the file: there are
-  /// thousands of waits, and one mesh.
+  /// Picks any field of the schema, then any of its places in the file: there
+  /// are thousands of waits, and one mesh.
   const Place &pick(std::mt19937_64 &random) const {
     auto field = places.begin();
     std::advance(field, random() % places.size());
     return field->second[random() % field->second.size()];
   }
 
-  /// Up to `count` more that lie within some tables of `place`.
+  /// Picks up to `count` more places within some tables of `place`.
   std::vector<Place> pickNear(const Place &place, size_t count,
                               std::mt19937_64 &random) const {
     constexpr size_t reach = 30; // places
@@ -90,7 +89,7 @@ private:
              bool isVector, const flatbuffers::TypeTable *described,
              const char *, const uint8_t *value) override {
     path.back() = index;
-    // Bytes are the machine code alone.
+    // Only the machine code consists of bytes.
     if (!value || (isVector && type == flatbuffers::ET_UCHAR))
       return;
     if (!isVector)
@@ -101,7 +100,7 @@ private:
   void Element(size_t, flatbuffers::ElementaryType type,
                const flatbuffers::TypeTable *described,
                const uint8_t *value) override {
-    // Of structs, the fields follow.
+    // The fields of structs follow.
     const bool isStruct = type == flatbuffers::ET_SEQUENCE &&
                           described->st == flatbuffers::ST_STRUCT;
     if (!isStruct && type != flatbuffers::ET_UCHAR)
@@ -149,8 +148,8 @@ static uint64_t otherValue(uint64_t old, std::mt19937_64 &random) {
   return values[random() % std::size(values)];
 }
 
-/// Of several fields, half of the time those that hold the same as `place` are
-/// chosen, and all get one value.
+/// With several fields, half of the time those with the same value as `place`
+/// are chosen, and all get one value.
 static void edit(std::vector<uint8_t> &file, const Places &places,
                  const Place &place, std::mt19937_64 &random) {
   const uint64_t old = read(file, place), value = otherValue(old, random);
@@ -165,7 +164,7 @@ static void edit(std::vector<uint8_t> &file, const Places &places,
   write(file, place, value);
 }
 
-/// Two steps over zeros, and every value that comes out.
+/// Runs two steps over zeros, and reads every resulting value.
 static Status run(ppx::ArtifactT artifact) {
   SessionOptions options;
   options.hangTimeoutSeconds = 20;
@@ -215,7 +214,7 @@ static void tryEdit(const std::vector<uint8_t> &whole, const Places &places,
   Expected<ppx::ArtifactT> artifact =
       parseArtifact(file.data(), file.size(), "edited");
   if (!artifact) {
-    // Or an image for what is not here.
+    // Or an image for another machine.
     EXPECT_TRUE(artifact.status().code() == ExitCode::badArtifact ||
                 artifact.status().code() == ExitCode::device);
     ++counts.unreadable;

@@ -1,4 +1,4 @@
-//===- Fuzzing.cpp - what any bytes may do to a reader of .ppx ------------===//
+//===- Fuzzing.cpp - any bytes as a .ppx file -----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -47,8 +47,8 @@ static std::string runSmall(const ppx::ArtifactT &artifact) {
   return "";
 }
 
-/// Computes what is small, on memory of the bytes that its parameters have: an
-/// address sanitizer sees what is outside.
+/// Computes small contractions on memory of exactly their parameters' bytes: an
+/// address sanitizer sees accesses outside.
 static void compute(const ppx::KernelT &kernel) {
   const ppx::ContractionT *contraction = kernel.body.AsContraction();
   if (!contraction || !cpu::verifyContraction(*contraction).ok())
@@ -118,8 +118,8 @@ void test::damage(uint8_t *bytes, size_t size, std::mt19937_64 &random) {
 
 void test::damageTogether(uint8_t *bytes, size_t size,
                           std::mt19937_64 &random) {
-  // Numbers of 8 bytes, as most extents and strides are. What is larger than
-  // 32 bits is an offset, most often, without which nothing can be read.
+  // Numbers of 8 bytes, as most extents and strides are. Larger numbers than 32
+  // bits are mostly offsets, without which nothing can be read.
   constexpr size_t width = 8, reach = 40;
   const size_t count = size / width;
   std::vector<uint8_t *> places;
@@ -144,7 +144,7 @@ void test::damageTogether(uint8_t *bytes, size_t size,
   }
 }
 
-/// A kernel with parameters of these bytes, of which the last is written.
+/// A kernel with parameters of these bytes, the last of which is written.
 static std::unique_ptr<ppx::KernelT> makeKernel(ppx::ContractionT contraction,
                                                 std::vector<uint64_t> bytes) {
   findTarget("cpu")->plan(contraction, 1);
@@ -170,8 +170,8 @@ static std::unique_ptr<ppx::KernelT> makeKernel(const Case &c) {
   return makeKernel(std::move(sample.contraction), std::move(bytes));
 }
 
-/// One that reads patches of two images of 4 x 5 pixels and 16 channels, and
-/// the weights tap by tap.
+/// A kernel that reads patches of two images of 4 x 5 pixels and 16 channels,
+/// and the weights tap by tap.
 static std::unique_ptr<ppx::KernelT> makePatchKernel() {
   Sample sample(Case{{}, 40, 8, 144});
   auto add = [](auto &list, auto entry) {

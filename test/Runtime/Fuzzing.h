@@ -1,9 +1,9 @@
-//===- Fuzzing.h - what any bytes may do to a reader of .ppx ----*- C++ -*-===//
+//===- Fuzzing.h - any bytes as a .ppx file ---------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shared by the fuzz target, which looks for inputs by coverage, and by its
-// short test of inputs that a seed draws.
+// short test of inputs drawn from a seed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_RUNTIME_FUZZING_H
@@ -16,29 +16,29 @@
 
 namespace pprt::test {
 
-/// What became of an input.
+/// The result of an input.
 struct FuzzVerdict {
   enum Fate { unreadable, refused, large, finished } fate = unreadable;
-  /// What should not have been: an accepted program that does not end, or has
-  /// a race, or an artifact that cannot be read back. Empty if all is well.
+  /// The fault found: an accepted program that does not end, or has a race, or
+  /// an artifact that cannot be read back. Empty if there is none.
   std::string fault;
 };
 
-/// Takes the content of a .ppx, whatever its checksums, the whole way: it is
+/// Processes the content of a .ppx, whatever its checksums, completely: it is
 /// read, checked, packed and read again, and if it passes and is small, run by
 /// the reference executor; its contractions are computed on this processor.
 FuzzVerdict tryContent(const uint8_t *bytes, size_t size);
 
-/// Writes another value over a number, a length or an offset: over aligned
-/// bytes, so that much of the rest keeps its meaning.
+/// Overwrites a number, a length or an offset: aligned bytes, so that much of
+/// the rest keeps its meaning.
 void damage(uint8_t *bytes, size_t size, std::mt19937_64 &random);
 
-/// The same of some numbers that lie together: to one value, or each to one of
-/// its own.
+/// The same for several neighbouring numbers: with one value, or each with its
+/// own.
 void damageTogether(uint8_t *bytes, size_t size, std::mt19937_64 &random);
 
-/// The content of a small artifact, another one for each seed, with
-/// contractions of matrices and of images.
+/// Content of a small artifact, another one for each seed, with contractions of
+/// matrices and of images.
 std::vector<uint8_t> smallContent(uint64_t seed);
 
 } // namespace pprt::test

@@ -1,9 +1,9 @@
-//===- FuzzingTest.cpp - files of which some numbers are others -----------===//
+//===- FuzzingTest.cpp - files with some numbers changed ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A short run of what the fuzz target does for hours, without looking at what
-// was covered: the inputs are drawn by a fixed seed.
+// A short run of what the fuzz target does for hours, without coverage: inputs
+// are drawn from a fixed seed.
 //
 //===----------------------------------------------------------------------===//
 #include "Fuzzing.h"

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that a GPU's target refuses, with its reason, and beside it what it only
-// just takes. What it takes is judged by addresses: the products that calls are
-// made of meet the same elements as the contraction does.
+// Everything that a GPU's target refuses, with its reason, and beside it what
+// it just accepts. Accepted contractions are checked by addresses: the products
+// of their calls combine the same elements as the contraction.
 //
 //===----------------------------------------------------------------------===//
 #include "ContractionCases.h"
@@ -41,7 +41,7 @@ ppx::ContractionT makeContraction() {
 struct Row {
   const char *name;
   std::function<void(ppx::ContractionT &)> change;
-  std::string reason; ///< empty if it is taken
+  std::string reason; ///< empty if it is accepted
 };
 
 void setStrides(ppx::MatrixViewT &view, uint64_t row, uint64_t column) {
@@ -49,7 +49,7 @@ void setStrides(ppx::MatrixViewT &view, uint64_t row, uint64_t column) {
   view.column_stride = column;
 }
 
-/// Alone, without a batch.
+/// A single product of this shape, without a batch.
 void setShape(ppx::ContractionT &c, uint64_t m, uint64_t n, uint64_t k) {
   c.batch.clear();
   for (ppx::MatrixViewT *view : {c.lhs.get(), c.rhs.get(), c.out.get()})
@@ -89,7 +89,7 @@ const std::string kGiven =
     "expects what GELU is given as out lies, without a batch, by a multiple of "
     "8 elements from column to column, at one of 16 bytes, got strides ";
 
-/// Of rows of eight, written or read.
+/// GELU with rows of eight, written or read.
 ppx::EpilogueT *addGelu(C &c) {
   ppx::EpilogueT *epilogue = addEpilogue(c, 8, 1);
   epilogue->kind = ppx::EpilogueKind_gelu_tanh;
@@ -114,7 +114,7 @@ const Row rows[] = {
   {"f32 to f64", [](C &c) { c.out_element = f64; }, "expects f32, f64 or bf16, of which f32 may come, got f32 to f64"},
   {"bf16 to f64", [](C &c) { c.element = bf16; c.out_element = f64; }, "expects f32, f64 or bf16, of which f32 may come, got bf16 to f64"},
   {"integers", [](C &c) { c.element = c.out_element = i32; }, "expects f32, f64 or bf16, of which f32 may come, got i32 to i32"},
-  // What is computed.
+  // Computation.
   {"scaled and added", [](C &c) { c.alpha = 0.5; c.accumulate = true; }, ""},
   {"another activation", [](C &c) { addEpilogue(c, 0, 1)->kind = ppx::EpilogueKind_relu; }, "expects a bias, a residual or both, gelu_tanh behind one or none, its gradient or the sums of an operand beside a product, got relu"},
   {"GELU", [](C &c) { addGelu(c)->view.reset(); }, ""},
@@ -239,7 +239,7 @@ std::vector<CommOp> findCommOps(const ppx::ContractionT &c) {
   return commOps;
 }
 
-/// As cublasLt goes through them.
+/// Returns them in cublasLt's order.
 std::vector<CommOp> findCommOps(const cuda::MatrixProducts &p) {
   std::vector<CommOp> commOps;
   const uint64_t steps = p.left.isTransposed ? p.left.rows : p.left.columns;
@@ -269,7 +269,7 @@ std::vector<CommOp> findCommOps(const cuda::MatrixProducts &p) {
   return commOps;
 }
 
-/// Kinds of what is beside products, with the elements that meet there.
+/// Epilogues beside products, by kind, with the elements that meet there.
 std::vector<CommOp> findBeside(const cuda::MatrixProducts &p) {
   using Vector = cuda::MatrixProducts::Vector;
   enum : uint64_t { bias, addend, auxiliary, leftSums, rightSums };
@@ -304,7 +304,7 @@ std::vector<CommOp> findBeside(const cuda::MatrixProducts &p) {
   return commOps;
 }
 
-/// Rows, or columns, at multiples of 16 bytes, as a rule.
+/// Rows, or columns, usually at multiples of 16 bytes.
 template <typename Draw>
 void drawStrides(ppx::MatrixViewT &view, uint64_t rows, uint64_t columns,
                  Draw draw) {
@@ -364,7 +364,7 @@ TEST(GpuContractions, ProductsMeetTheElementsOfTheContraction) {
     const auto drawView = [&](uint64_t rowCount, uint64_t columnCount) {
       auto view = std::move(
           makeView(Layout(draw(8)), c.batch, rowCount, columnCount).view);
-      // Strides where there is one element mean nothing.
+      // The stride of a single element is arbitrary.
       if (rowCount == 1 && draw(2))
         view->row_stride = draw(9);
       if (columnCount == 1 && draw(2))
@@ -374,7 +374,7 @@ TEST(GpuContractions, ProductsMeetTheElementsOfTheContraction) {
     c.lhs = drawView(c.m, c.k);
     c.rhs = drawView(c.k, c.n);
     c.out = drawView(c.m, c.n);
-    // The first two dimensions of the batch the other way round.
+    // The first two dimensions of the batch in reverse order.
     if (c.batch.size() > 1 && draw(2))
       for (ppx::MatrixViewT *view : {c.lhs.get(), c.rhs.get(), c.out.get()})
         if (c.batch[0] == c.batch[1])
@@ -391,7 +391,7 @@ TEST(GpuContractions, ProductsMeetTheElementsOfTheContraction) {
       EXPECT_GE(matrix->leading, matrix->rows);
     ASSERT_EQ(findCommOps(*products), findCommOps(c)) << number;
   }
-  // All ways were met.
+  // All variants occurred.
   EXPECT_GT(taken, 500);
   EXPECT_GT(swapped, 300);
   EXPECT_GT(taken - swapped, 50);
@@ -447,7 +447,7 @@ TEST(GpuContractions, PartsAreTheWholeAndTheLargestIsOfMultiples) {
     std::sort(beside.begin(), beside.end());
     ASSERT_EQ(commOps, findCommOps(*products)) << number;
     ASSERT_EQ(beside, findBeside(*products)) << number;
-    // What adds to what is there comes behind who has written it.
+    // A part that adds comes after the part that writes.
     EXPECT_EQ(parts.front().accumulates, c.accumulate) << number;
     severalParts += parts.size() > 1;
     besides += parts.size() > 1 && !beside.empty();
@@ -457,7 +457,7 @@ TEST(GpuContractions, PartsAreTheWholeAndTheLargestIsOfMultiples) {
   }
   EXPECT_GT(severalParts, 500);
   EXPECT_GT(besides, 40);
-  // Small ones are left as they are: 8 x 768 x 50257 has 308 million steps.
+  // Small products are left as they are: 8 x 768 x 50257 has 308 million steps.
   ppx::ContractionT c = makeContraction();
   c.element = c.out_element = bf16;
   for (const auto &[rows, count] : {std::pair(8, 1), {8192, 2}}) {

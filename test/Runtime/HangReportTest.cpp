@@ -1,9 +1,9 @@
-//===- HangReportTest.cpp - what is told of ranks that wait ---------------===//
+//===- HangReportTest.cpp - reports on waiting ranks ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Without threads: the states of ranks are made up here, and travel as those of
-// several processes do.
+// Without threads: the states of ranks are made up here, and packed as between
+// processes.
 //
 //===----------------------------------------------------------------------===//
 #include "engine/polled/HangReport.h"
@@ -17,8 +17,8 @@ using namespace pprt::test;
 
 namespace {
 
-/// As many stages, each of which receives from the one that follows, in a ring,
-/// and then sends on.
+/// A ring of stages, each of which receives from the next one and then sends
+/// on.
 struct Ring {
   explicit Ring(uint32_t stages) {
     ArtifactBuilder builder;
@@ -52,7 +52,7 @@ struct Ring {
 
 } // namespace
 
-// Process 0 tells of all six ranks, of which another one has three.
+// Process 0 reports on all six ranks, three of which are another process's.
 TEST(HangReport, ProcessesTellOfAllTheirRanks) {
   const Ring ring(6);
   std::vector<RankState> known;
@@ -67,7 +67,7 @@ TEST(HangReport, ProcessesTellOfAllTheirRanks) {
       << text;
 }
 
-// The chain of who waits leads past ranks of which nothing is known.
+// The chain of waiting ranks leads past ranks without a known state.
 TEST(HangReport, RanksBetweenMayBeElsewhere) {
   Ring ring(4);
   // 0 and 3 wait for each other; 1 and 2 have left.
@@ -77,7 +77,7 @@ TEST(HangReport, RanksBetweenMayBeElsewhere) {
   EXPECT_NE(text.find("wait-for: 0 -> 3 -> 0"), std::string::npos) << text;
 }
 
-// What three say alike is said once, and not what follows from it.
+// The same wait of three ranks is reported once, without its consequences.
 TEST(HangReport, RanksThatWaitForTheSameShareALine) {
   ArtifactBuilder builder;
   const uint32_t group = builder.group({builder.axis("dp", 4)});

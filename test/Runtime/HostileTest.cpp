@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Artifacts that have very many of one thing, or of two that could be
-// multiplied. Whether they are refused or not, they are read and checked in
-// memory of 64 MiB more than the file, in steps that are linear in it; and
-// where memory lacks, at any place, reading them says so.
+// Artifacts with very many of one thing, or of two that could be multiplied.
+// Whether they are refused or not, they are read and checked in memory of 64
+// MiB more than the file, in steps that are linear in it; and if any allocation
+// fails, reading them reports it.
 //
 //===----------------------------------------------------------------------===//
 #include "Pipelines.h"
@@ -29,7 +29,7 @@ using namespace pprt::test;
 //===----------------------------------------------------------------------===//
 
 static int64_t live, peak;          // bytes; one thread
-static int64_t allowed = INT64_MAX; // allocations, before memory lacks
+static int64_t allowed = INT64_MAX; // allocations before memory runs out
 
 void *operator new(size_t bytes) {
   void *memory = allowed > 0 ? std::malloc(bytes) : nullptr;
@@ -68,7 +68,7 @@ std::string nameOf(const testing::TestParamInfo<Many> &info) {
   return info.param.name;
 }
 
-/// Many queues, each with one access to memory of its own, or to that of all.
+/// Many queues, each with one access to its own memory, or to a common one.
 ppx::ArtifactT manyQueues(uint32_t count, bool areOrdered) {
   ArtifactBuilder artifact;
   ProgramBuilder program = artifact.program({0});
@@ -86,7 +86,7 @@ ppx::ArtifactT manyQueues(uint32_t count, bool areOrdered) {
   return artifact.take();
 }
 
-/// In the last queue everything waits for everything before.
+/// In the last queue every instruction waits for every earlier one.
 ppx::ArtifactT manyWaits(uint32_t count) {
   ArtifactBuilder artifact;
   ProgramBuilder program = artifact.program({0});
@@ -110,7 +110,7 @@ std::vector<uint32_t> numbersBelow(uint32_t count) {
   return numbers;
 }
 
-/// A program for each of many stages, of which the first talks to all others.
+/// A program for each of many stages; the first exchanges with all others.
 ppx::ArtifactT manyStages(uint32_t count) {
   ArtifactBuilder artifact;
   artifact.axis("pp", count, ppx::AxisKind_stage);
@@ -129,8 +129,8 @@ ppx::ArtifactT manyStages(uint32_t count) {
   return artifact.take();
 }
 
-/// One program of `ranks` ranks in groups, of which each rank is a member. With
-/// `stages`, ranks are stages, and groups have a list of them.
+/// One program of `ranks` ranks, each a member of all groups. With `stages`,
+/// ranks are stages, and groups have a list of them.
 ppx::ArtifactT manyGroups(uint32_t count, uint32_t ranks, bool alone) {
   ArtifactBuilder artifact;
   const uint32_t axis = artifact.axis("dp", ranks);
@@ -171,8 +171,8 @@ ppx::ArtifactT manyStagesOfGroups(uint32_t count, uint32_t stages) {
   return artifact.take();
 }
 
-/// Ranks of a grid, whose rows and columns meet; those of one program are told
-/// apart one by one, for the other one is at a corner.
+/// Ranks of a grid, whose rows and columns meet; classes separate ranks of one
+/// program one by one, because the other program is at a corner.
 ppx::ArtifactT grid(uint32_t size, uint32_t instructions, bool agree) {
   ArtifactBuilder artifact;
   const uint32_t x = artifact.axis("x", size), y = artifact.axis("y", size);
@@ -308,13 +308,13 @@ INSTANTIATE_TEST_SUITE_P(
         Many{"Axes", 2000, manyAxes}, Many{"Slots", 1500, manySlots}),
     nameOf);
 
-// Every allocation in turn is refused.
+// Every allocation in turn fails.
 TEST(Memory, ThatLacksIsSaid) {
   PipelineShape shape;
   shape.replicas = 2;
   shape.clip = true;
   const std::vector<uint8_t> file = packArtifact(makePipeline(shape));
-  // What is made once and kept is made here.
+  // Objects that are made once and kept are made here.
   ASSERT_TRUE(readAndCheck(file).ok());
   int64_t refused = 0;
   for (bool isRead = false; !isRead; ++refused) {

@@ -1,10 +1,10 @@
-//===- IssueOrderTest.cpp - in which order devices may be told ------------===//
+//===- IssueOrderTest.cpp - an order of commands for devices --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every program that passes the checks ends on every kind of device, with the
-// same bits, if ranks issue in the order that was found. MutationsTest asks the
-// same of mutants.
+// same bits, if ranks issue in the order that the checks find. MutationsTest
+// tests the same with mutants.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/IssueOrder.h"
@@ -18,8 +18,8 @@ using namespace pprt;
 using namespace pprt::test;
 using reference::DeviceModel;
 
-/// Two ranks that exchange tensors by a collective of each of two groups, each
-/// in a queue of its own, in lists of opposite orders.
+/// Two ranks that exchange tensors by a collective in each of two groups, each
+/// in its own queue, in lists of opposite orders.
 static ppx::ArtifactT makeOpposite() {
   ArtifactBuilder artifact;
   const uint32_t axis = artifact.axis("dp", 2);
@@ -87,7 +87,7 @@ TEST(IssueOrder, TellsInstancesOfAGroupApart) {
   EXPECT_EQ(order.unit(0, 1), order.unit(2, 1));
   EXPECT_EQ(order.unit(1, 1), order.unit(3, 1));
   EXPECT_LT(order.unit(0, 1), order.unit(1, 1));
-  EXPECT_LT(order.unit(0, 0), order.unit(1, 0)); // these meet nobody
+  EXPECT_LT(order.unit(0, 0), order.unit(1, 0)); // these meet no other rank
 
   reference::Options options =
       issuedOptions(artifact, DeviceModel::shared, /*seed=*/0);

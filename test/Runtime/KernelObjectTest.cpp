@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two shared objects that differ in what their kernel returns, in one process.
+// Two shared objects that differ in their kernel's result, in one process.
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
@@ -29,7 +29,7 @@ std::vector<uint8_t> readObject(const std::string &path) {
 const std::vector<uint8_t> one = readObject(PP_KERNEL_ONE),
                            two = readObject(PP_KERNEL_TWO);
 
-/// What the object's kernel writes.
+/// Returns the value that the object's kernel writes.
 int valueOf(const Expected<KernelResolver> &object) {
   auto *kernel = reinterpret_cast<CompiledFunction>((*object)("kernel"));
   int value = 0;
@@ -39,7 +39,7 @@ int valueOf(const Expected<KernelResolver> &object) {
 }
 
 TEST(KernelObject, EachIsItself) {
-  // The second gets the descriptor that the first one had.
+  // The second gets the first one's descriptor.
   Expected<KernelResolver> first = loadKernelObject(one);
   ASSERT_TRUE(first) << first.status().message();
   Expected<KernelResolver> second = loadKernelObject(two);

@@ -1,10 +1,10 @@
-//===- LanesTest.cpp - what messages are planned, and by which library ----===//
+//===- LanesTest.cpp - planned messages, and other libraries --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lanes do is the conformance tests' business. Here: what a large group
-// costs each member, what is longer than a message, and that a library of
-// another build is refused, whose lanes may be others.
+// The conformance tests check the results of lanes. These tests check the cost
+// of a large group for each member, cuts longer than a message, and that a
+// library of another build is refused, whose lanes may differ.
 //
 //===----------------------------------------------------------------------===//
 #include "collectives/mpi/Lanes.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint32_t kMembers = 300;
 
-/// Cuts that a member keeps, and parts in them.
+/// Returns the cuts that a member keeps, and the parts in them.
 std::pair<size_t, size_t> sizeOf(const std::vector<Move> &moves) {
   const auto isHere = [](uint32_t other) { return other == 7; };
   const LaneList list = makeLanes(moves, 7, isHere, Limits());
@@ -66,7 +66,7 @@ TEST(Lanes, CutWhatIsLongerThanAMessage) {
       const uint64_t chunk =
           list.cuts[lane.cut].chunk * elementSize(list.cuts[lane.cut].element);
       EXPECT_LE(chunk, limit);
-      // All of them and no more.
+      // Covers all bytes and no more.
       EXPECT_GE(lane.chunks * chunk, bytes);
       EXPECT_LT((lane.chunks - 1) * chunk, bytes);
     }

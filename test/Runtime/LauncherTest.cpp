@@ -1,8 +1,8 @@
-//===- LauncherTest.cpp - who started this process, beside others ---------===//
+//===- LauncherTest.cpp - the launcher of this process --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Over environments as launchers make them.
+// Over the environments that launchers make.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Launcher.h"
@@ -19,9 +19,9 @@ namespace {
 
 struct Case {
   std::vector<std::pair<const char *, const char *>> environment;
-  std::string by; ///< empty: nobody
+  std::string by; ///< empty: no launcher
   uint32_t rank = 0, count = 0;
-  /// Of a world of one process, and of all.
+  /// In a world of one process, and of all.
   bool isRefused = false, tells = false;
 };
 
@@ -33,7 +33,7 @@ const Case kCases[] = {
      2,
      true,
      false},
-    // One that mpirun starts within a step of SLURM.
+    // A process that mpirun starts within a step of SLURM.
     {{{"OMPI_COMM_WORLD_RANK", "0"},
       {"OMPI_COMM_WORLD_SIZE", "1"},
       {"PMIX_RANK", "0"},
@@ -69,7 +69,7 @@ const Case kCases[] = {
      2,
      true,
      false},
-    // It does not say how many: the first may be the only one.
+    // It does not tell the number: the first may be the only one.
     {{{"PMIX_RANK", "0"}}, "a launcher with PMIx", 0, 0},
     {{{"PMIX_RANK", "1"}}, "a launcher with PMIx", 1, 0, true, true},
     {{{"PMIX_RANK", "2"}}, "a launcher with PMIx", 2, 0, true, false},

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A known peak rests on it: what a library allocates in a call comes from the
-// scratchpad that was planned for it. Counted by a malloc of our own.
+// Exact memory peaks rely on this: allocations in a library's call come from
+// the scratchpad that was planned for it. Counted by a malloc of our own.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/MatrixProduct.h"
@@ -22,7 +22,7 @@ using namespace pprt;
 
 namespace {
 
-/// What the calling thread gets from the heap while it lives.
+/// Heap memory of the calling thread during its life.
 class Counted {
 public:
   Counted() { attributeAllocations(&counter); }
@@ -42,7 +42,7 @@ Memory allocate(uint64_t bytes) {
   return Memory(memory);
 }
 
-/// Runs a product; the heap must give nothing.
+/// Runs a product; the heap must not be used.
 void expectNoHeap(ppx::MatrixLibrary library, const cpu::ProductShape &shape) {
   const auto product = cpu::createProduct(library, shape);
   if (!product)

@@ -84,7 +84,7 @@ template <typename Accept> size_t Mutator::pickWhere(Accept accept) {
   return found.empty() ? list->size() : touch(found[pick(found.size())]);
 }
 
-/// The instructions of the queue of `end` in the list up to it.
+/// Counts the instructions in the queue of `end` up to it.
 uint32_t Mutator::countUpTo(size_t end) const {
   uint32_t count = 0;
   for (size_t k = 0; k <= end; ++k)
@@ -102,7 +102,7 @@ void Mutator::renumber(size_t i, size_t j) {
         wait = ppx::Wait(wait.queue(), first + second - wait.count());
 }
 
-/// Waits for at least `from` instructions of the queue count `by` more.
+/// Makes waits for at least `from` instructions of the queue count `by` more.
 void Mutator::shiftWaits(uint32_t queue, uint32_t from, int by) {
   for (const auto &instruction : *list) {
     std::vector<ppx::Wait> &waits = instruction->waits;
@@ -115,8 +115,8 @@ void Mutator::shiftWaits(uint32_t queue, uint32_t from, int by) {
   }
 }
 
-/// Of the waits, each instruction takes its own along, or each place keeps its
-/// own; and those of others may follow.
+/// Each instruction takes its own waits along, or each place keeps its waits;
+/// waits for the two may be adapted.
 bool Mutator::swap() {
   if (listEnd() < 2)
     return false;
@@ -142,7 +142,7 @@ bool Mutator::drop() {
   if (listEnd() == 0)
     return false;
   const size_t i = pickPlace();
-  if (pick(4) != 0) // those who waited for it wait for the one before
+  if (pick(4) != 0) // others that waited for it wait for the one before
     shiftWaits((*list)[i]->queue, countUpTo(i), -1);
   list->erase(list->begin() + ptrdiff_t(i));
   return true;
@@ -208,7 +208,7 @@ bool Mutator::moveSlot() {
   ppx::SlotT &slot = *program->slots[pick(program->slots.size())];
   const uint64_t places = (program->arena_bytes - slot.bytes) / 64 + 1;
   const uint64_t old = slot.offset;
-  // A neighbour overlaps most often.
+  // A neighbouring slot overlaps most often.
   slot.offset = 64 * (pick(2) ? (old / 64 + 1) % places : random() % places);
   return slot.offset != old;
 }
@@ -271,7 +271,7 @@ bool Mutator::changePeer() {
   for (const auto &axis : artifact.axes)
     if (axis->kind == ppx::AxisKind_stage)
       stages = axis->size;
-  // One below the stages: sometimes there is no such stage, or it is its own.
+  // Sometimes one below the stages: a stage that does not exist, or its own.
   uint32_t &peer = (*list)[i]->peer_stage;
   peer = uint32_t((peer + 1 + pick(stages)) % (stages + 1));
   return true;
@@ -318,7 +318,7 @@ bool Mutator::changeAxes() {
   case 0:
     std::reverse(group.axes.begin(), group.axes.end());
     return group.axes.size() > 1;
-  case 1: // which keeps some stages only
+  case 1: // keeps only some stages
     group.stages = {uint32_t(pick(2))};
     return true;
   case 2:

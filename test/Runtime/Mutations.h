@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a compiler with a fault would write: an instruction too many or too few,
-// in another place, with another operand, partner, name or wait; a slot in
-// another place. Most results are wrong, some are another valid program: to
-// tell them apart is the checks' business.
+// Outputs of a faulty compiler: an instruction too many or too few, in another
+// place, with another operand, partner, name or wait; a slot in another place.
+// Most results are wrong, some are another valid program: the checks must tell
+// them apart.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_RUNTIME_MUTATIONS_H
@@ -37,8 +37,8 @@ enum class Mutation {
 constexpr size_t kMutations = size_t(Mutation::part) + 1;
 const char *nameOf(Mutation mutation);
 
-/// Whether what is left of a program that the mutation leaves valid must be
-/// what it was: it takes away order, or moves memory, and adds nothing.
+/// Whether a program that stays valid after the mutation must compute the same:
+/// the mutation removes an order, or moves memory, and adds nothing.
 inline bool keepsMeaning(Mutation mutation) {
   return mutation == Mutation::wait || mutation == Mutation::offset;
 }
@@ -47,23 +47,23 @@ class Mutator {
 public:
   Mutator(ppx::ArtifactT &artifact, std::mt19937_64 &random);
 
-  /// Changes one thing, on one rank unless it is a group. False where the
+  /// Changes one thing, on one rank unless it is a group. Returns false if the
   /// artifact has nothing of the kind.
   bool apply(Mutation mutation);
-  /// What the changed instruction does; none if it was a slot or a group.
+  /// Opcode of the changed instruction; none if it was a slot or a group.
   std::optional<ppx::Opcode> touched() const { return opcode; }
 
 private:
   size_t pick(size_t count) { return size_t(random() % count); }
-  /// Any index that may change.
+  /// Returns any index that may change.
   size_t pickPlace() { return touch(pick(listEnd())); }
   size_t touch(size_t index) {
     opcode = (*list)[index]->opcode;
     return index;
   }
-  /// An index of the list that `accept` takes, or the list's size.
+  /// Returns an index of the list that `accept` takes, or the list's size.
   template <typename Accept> size_t pickWhere(Accept accept);
-  /// The end of what may change: a step stays where it is.
+  /// End of the part that may change: a step stays where it is.
   size_t listEnd() const;
   void renumber(size_t i, size_t j);
   void shiftWaits(uint32_t queue, uint32_t from, int by);
@@ -86,7 +86,7 @@ private:
 
   ppx::ArtifactT &artifact;
   std::mt19937_64 &random;
-  // What is changed: a section of the program of one rank.
+  // The target: a section of the program of one rank.
   ppx::ProgramT *program = nullptr;
   InstructionList *list = nullptr;
   bool inBody = false;

@@ -2,17 +2,17 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts one wrong thing into valid programs at random and asks both sides. The
-// checks must refuse for matching or deadlock exactly what stalls or meets a
-// stranger when executed; for a race or a clobbered read exactly what the
-// executor's detectors report. What they accept must end with the same bits in
-// every interleaving, and on every kind of device that issues in the order that
-// the checks find; and with the bits of the unchanged program where the change
-// has only taken order away or moved memory.
+// Makes one random error in valid programs and compares both sides. The checks
+// must refuse for matching or deadlock exactly the programs that stall or meet
+// wrong partners when executed; for a race or a clobbered read exactly those
+// that the executor's detectors report. Accepted programs must end with the
+// same bits in every interleaving, and on every kind of device that issues in
+// the order that the checks find; and with the bits of the unchanged program if
+// the change only removed an order or moved memory.
 //
 //   PPMutationsTest --artifacts=FOLDER
 //
-// The programs are made here, and read from the folder: those of real models.
+// Programs are made here, and real models are read from the folder.
 //
 //===----------------------------------------------------------------------===//
 #include "Mutations.h"
@@ -32,7 +32,7 @@ namespace {
 
 std::string artifactFolder;
 
-/// What became of the mutants of one kind. One may have several findings.
+/// Results of the mutants of one kind. One mutant may have several findings.
 struct Counts {
   int refused[5] = {}; ///< by FindingKind
   int accepted = 0, same = 0;
@@ -47,7 +47,7 @@ constexpr FindingKind kKinds[] = {FindingKind::structure, FindingKind::race,
                                   FindingKind::clobber, FindingKind::mismatch,
                                   FindingKind::deadlock};
 
-/// What a user gets from a run: what is emitted, and parameters and states.
+/// The observable results of a run: outputs, parameters and states.
 using Observed = std::pair<std::map<reference::EmitKey, std::vector<uint8_t>>,
                            std::vector<std::vector<uint8_t>>>;
 
@@ -76,14 +76,14 @@ class Judge {
 public:
   explicit Judge(uint64_t seed) : random(seed) {}
 
-  /// `valid` is what the mutant was made of.
+  /// `valid` is the program that the mutant was made of.
   void judge(const ppx::ArtifactT &valid, Mutation mutation, int interleavings);
   void report(const std::string &what) const;
   const Counts &of(Mutation mutation) const { return counts[size_t(mutation)]; }
   std::mt19937_64 random;
   int total = 0;
-  /// By opcode, how many instructions were changed, and of these how many
-  /// mutants were accepted.
+  /// By opcode, the number of changed instructions, and of accepted mutants
+  /// among them.
   std::map<ppx::Opcode, std::pair<int, int>> touched;
 
 private:
@@ -97,7 +97,7 @@ private:
 
 } // namespace
 
-/// Runs the refused mutant in both ways of picking: each must find it wrong.
+/// Runs the refused mutant with both ways of picking: each must find an error.
 void Judge::compareRefusal(const ppx::ArtifactT &mutant,
                            const CheckResult &checked) {
   const bool race = checked.has(FindingKind::race);
@@ -109,12 +109,12 @@ void Judge::compareRefusal(const ppx::ArtifactT &mutant,
                            checked.has(FindingKind::deadlock))
         << checked.status().message() << '\n'
         << run.reason;
-    // A run that stops early sees what is wrong before that point only.
+    // A run that stops early sees only earlier errors.
     if (!blocked || !run.races.empty())
       ASSERT_EQ(!run.races.empty(), race)
           << checked.status().message() << '\n'
           << (run.races.empty() ? "" : run.races.front());
-    // With a race, what is read depends on the interleaving.
+    // With a race, the values read depend on the interleaving.
     if (!race && (!blocked || !run.clobbers.empty()))
       ASSERT_EQ(!run.clobbers.empty(), checked.has(FindingKind::clobber))
           << checked.status().message() << '\n'
@@ -207,7 +207,7 @@ TEST(Mutations, OfPipelines) {
       return;
   }
   judge.report("pipelines");
-  // Each check has work that no other one does, and each kind has both ends.
+  // Each check finds something that no other does; each kind has both results.
   for (size_t kind = 0; kind < std::size(kKinds); ++kind) {
     int refused = 0;
     for (size_t m = 0; m < kMutations; ++m)
@@ -224,7 +224,7 @@ TEST(Mutations, OfPipelines) {
   EXPECT_GE(judge.of(Mutation::offset).accepted, 20);
 }
 
-// What the compiler writes.
+// Output of the compiler.
 TEST(Mutations, OfRealModels) {
   if (artifactFolder.empty())
     GTEST_SKIP() << "no --artifacts";

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it counts, against what the program says; and that it sees who does not
-// keep to a transport's rules.
+// Compares its counters with the program, and tests that it detects violations
+// of a transport's rules.
 //
 //===----------------------------------------------------------------------===//
 #include "Pipelines.h"
@@ -87,7 +87,7 @@ TEST(Null, CountsWhatTheProgramSays) {
   }
 }
 
-// Memory that anybody touched would end the test.
+// Any access to its memory would end the test.
 TEST(Null, HasNoValues) {
   ArtifactBuilder builder;
   const uint32_t parameter = builder.argument("w", ppx::Role_param, 4);
@@ -116,13 +116,13 @@ TEST(Null, HasNoValues) {
   EXPECT_TRUE(session->step().ok());
   EXPECT_EQ(session->getArgument(parameter, values, 16).code(),
             ExitCode::usage);
-  EXPECT_EQ(values[2], 3); // as it was
+  EXPECT_EQ(values[2], 3); // unchanged
   EXPECT_EQ(session->measuredPeakBytes(0), 0u);
   EXPECT_EQ(countsOf(*session)["launches"], 1u);
 }
 
 TEST(Null, TellsThatAProgramDoesNotEnd) {
-  // Each rank waits for what the other sends afterwards.
+  // Each rank waits for a message that the other sends afterwards.
   ArtifactBuilder builder;
   builder.axis("pp", 2, ppx::AxisKind_stage);
   for (uint32_t stage = 0; stage < 2; ++stage) {
@@ -163,7 +163,7 @@ TEST(Null, IsAskedForByName) {
 // Its transport's checks
 //===----------------------------------------------------------------------===//
 
-/// Completes whatever is started, and moves nothing.
+/// Completes every comm op at once, and moves nothing.
 class Hasty final : public PolledTransport {
 public:
   Expected<Ticket> prepare(Participant) override { return count++; }
@@ -221,7 +221,7 @@ TEST(Null, SeesAMemberOfAnotherRound) {
   PolledTransport &transport = *commOps.transport;
   transport.start(commOps.tickets[0], 0);
   EXPECT_TRUE(transport.poll().ok());
-  // Nobody else was there.
+  // No other member has come.
   EXPECT_EQ(transport.test(commOps.tickets[0], 0), Progress::pending);
   EXPECT_NE(transport.poll().message().find("same round"), std::string::npos);
 }

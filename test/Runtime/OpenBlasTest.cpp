@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loading it leaves the program around as it was: no thread more, the same
+// Loading it leaves the program unchanged: no additional thread, the same
 // environment, the same cores. More threads may compute than it has buffers.
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +29,7 @@ size_t countThreads() {
   return size_t(std::distance(begin(threads), end(threads)));
 }
 
-/// How many threads the process's OpenBLAS has; in the end `set`, if not 0.
+/// Returns the number of threads of the process's OpenBLAS; sets it unless 0.
 int threadsOfLibrary(int set = 0) {
   void *library = dlopen("libopenblas.so.0", RTLD_NOW);
   const auto get =
@@ -54,7 +54,7 @@ TEST(OpenBlas, LeavesTheProcessAsItWas) {
     sched_getaffinity(0, sizeof(after), &after);
     if (countThreads() != threads)
       std::exit(2);
-    // A variable more is written into another array.
+    // Another variable would move the environment to another array.
     if (environ != environment)
       std::exit(3);
     if (!CPU_EQUAL(&before, &after))
@@ -73,7 +73,7 @@ TEST(OpenBlas, SharesWhatTheProgramHasLoaded) {
   EXPECT_EXIT(share(), testing::ExitedWithCode(0), "");
 }
 
-// Debian's library has 128 buffers, and ends the process that needs more.
+// Debian's library has 128 buffers, and ends a process that needs more.
 TEST(OpenBlas, ServesMoreThreadsThanItHasBuffers) {
   const auto multiply = [] {
     if (!cpu::openBlas().ok())

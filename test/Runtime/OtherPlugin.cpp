@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Has the functions that are looked for, and is not to be called.
+// Has the functions that are looked up, and must not be called.
 //
 //===----------------------------------------------------------------------===//
 #include <cstdlib>

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions as products, and what their gradients read: against plain loops
-// over the same record.
+// Convolutions as products, and the operands of their gradients: compared with
+// plain loops over the same record.
 //
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/Contraction.h"
@@ -61,7 +61,7 @@ struct Case {
   uint64_t lhsElements, rhsElements;
 };
 
-/// The element of a view, of which there is none outside of a window.
+/// Returns an element of a view; 0 outside of a window.
 double elementOf(const std::vector<double> &tensor,
                  const ppx::MatrixViewT &view, uint64_t row, uint64_t column) {
   std::vector<int64_t> coordinates;
@@ -160,7 +160,7 @@ std::vector<Case> cases() {
                             back = {{3, 0, 0, -1}, {3, 0, 1, -1}, {c, 1}};
     const std::vector<Window> windows = {{5, 6 * c, -1}, {6, c, -1}};
     const std::vector<Loop> tapByTap = {{9, 24 * c}, {c, 1}};
-    // Patches along rows, of which neighbours lie side by side.
+    // Patches along rows; neighbouring ones are contiguous.
     all.push_back({"forward",
                    positions,
                    taps,
@@ -177,7 +177,7 @@ std::vector<Case> cases() {
                    windows,
                    pixels * c,
                    9 * c * 24});
-    // Backwards through a kernel, whose steps are of one stride tap by tap.
+    // Backwards through a kernel, whose steps have one stride tap by tap.
     all.push_back({"gradient of the image",
                    positions,
                    back,
@@ -203,7 +203,7 @@ std::vector<Case> cases() {
                    pixels * c,
                    pixels * 24});
   }
-  // Of no images, no channels (all sums are zero), or into none.
+  // No images, no channels (all sums are zero), or no outputs.
   for (size_t without : {0, 1, 2}) {
     Case none = all.front();
     none.name = "of nothing";

@@ -18,7 +18,7 @@ static constexpr uint64_t kPart = 16, kParts = 3, kBucket = kPart * kParts;
 
 namespace {
 
-/// What the programs of all stages refer to.
+/// Objects that the programs of all stages refer to.
 struct Shared {
   uint32_t replicas, stages, byReplica, byStage; ///< groups
   uint32_t master, input;                        ///< arguments

@@ -104,8 +104,8 @@ static std::vector<ppx::InstructionT *> loadsOf(ppx::ArtifactT &artifact) {
   return loads;
 }
 
-// Whatever the micro-batch of one load becomes, or of two that change places,
-// other values come out, by the executor; so it is refused.
+// Any other micro-batch of one load, or an exchange of two, changes the values
+// that the executor computes; so it is refused.
 TEST(Pipelines, LoadsAreOfTheMicroBatchThatReadsThem) {
   PipelineShape shape;
   shape.microBatches = 3;

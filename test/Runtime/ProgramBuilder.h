@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds artifacts by hand. Slots are rows of f32 at offsets that are given or
-// follow each other; arguments and shapes are filled in from them. With
-// `automaticWaits`, every instruction gets the waits that order it after all
-// earlier conflicting accesses of its list, as a compiler would add them.
+// Builds artifacts by hand. Slots are rows of f32 at given offsets or one after
+// another; arguments and shapes are derived from them. With `automaticWaits`,
+// every instruction gets the waits that order it after all earlier conflicting
+// accesses of its list, as a compiler would add them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_RUNTIME_PROGRAMBUILDER_H
@@ -21,7 +21,7 @@ namespace pprt::test {
 
 class ArtifactBuilder;
 
-/// What an instruction is named after.
+/// The action in an instruction's name.
 struct Action {
   ppx::Phase phase = ppx::Phase_prologue;
   int32_t microBatch = -1;
@@ -36,14 +36,14 @@ public:
 
   uint32_t queue(const std::string &name,
                  ppx::QueueKind kind = ppx::QueueKind_compute);
-  /// `elements` f32 behind all other slots, or at `offset`.
+  /// Adds `elements` f32 behind all other slots, or at `offset`.
   uint32_t slot(const std::string &name, uint64_t elements);
   uint32_t slotAt(uint64_t offset, const std::string &name, uint64_t elements);
-  /// The `elements` f32 from `first` on of slot `whole`.
+  /// Adds the `elements` f32 from `first` on of slot `whole` as a part.
   uint32_t part(uint32_t whole, uint64_t first, const std::string &name,
                 uint64_t elements);
 
-  /// Instructions are appended to this section, under this name.
+  /// Appends the next instructions to this section, under the current action.
   void begin(Section section);
   void set(Action action) { current = action; }
 
@@ -67,7 +67,7 @@ public:
                           uint32_t flag);
   ppx::InstructionT &step(uint32_t queue);
 
-  /// A wait for all that `queue` has been given in this section so far.
+  /// Returns a wait for all instructions of `queue` in this section so far.
   ppx::Wait after(uint32_t queue) const;
   ppx::ProgramT &get() { return program; }
 
@@ -99,11 +99,11 @@ public:
   uint32_t axis(const std::string &name, uint32_t size,
                 ppx::AxisKind kind = ppx::AxisKind_space);
   uint32_t group(std::vector<uint32_t> axes, std::vector<uint32_t> stages = {});
-  /// A kernel with parameters of this access and these bytes, made once.
+  /// Adds a kernel with parameters of this access and these bytes, once.
   uint32_t kernel(const std::vector<std::pair<ppx::Access, uint64_t>> &);
   ProgramBuilder program(std::vector<uint32_t> ranks, uint32_t stage = 0);
-  /// An argument of `elements` f32, and an output. The argument's slots are set
-  /// by hold(), the stages that emit the output by their programs.
+  /// Adds an argument of `elements` f32, and an output. hold() sets the
+  /// argument's slots; programs set the stages that emit the output.
   uint32_t argument(const std::string &name, ppx::Role role, uint64_t elements);
   uint32_t output(const std::string &name, uint64_t elements,
                   ppx::OutputRole role = ppx::OutputRole_metric);

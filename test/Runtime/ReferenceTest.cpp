@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reference executor judges programs and checks; here it is judged, part by
-// part.
+// The reference executor judges programs and checks; these tests judge it, part
+// by part.
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
@@ -216,7 +216,7 @@ TEST(Shadow, KnowsThroughWhichSlotEachByteWasWritten) {
 // Executor
 //===----------------------------------------------------------------------===//
 
-// Two ranks add what the step gave them: every instruction that moves data.
+// Two ranks add their steps' values: every instruction that moves data.
 TEST(Executor, MovesData) {
   ArtifactBuilder artifact;
   const uint32_t pp = artifact.axis("pp", 2, ppx::AxisKind_stage);
@@ -247,7 +247,7 @@ TEST(Executor, MovesData) {
   Options options;
   options.steps = 3;
   options.load = [](const LoadCall &call) {
-    // Step 2 is not finite, which the flag finds and the gate obeys.
+    // Step 2 is not finite: the flag detects it and the gate is closed.
     const float value = call.step == 2 ? INFINITY : float(call.step + 1);
     const float values[] = {value, 10 * value};
     if (call.rank == 0)
@@ -270,13 +270,13 @@ TEST(Executor, MovesData) {
     // The gated kernel overwrote the sum with (stage, step).
     EXPECT_EQ(emitted(0, 1), (std::vector<float>{0, 1}));
     EXPECT_EQ(emitted(1, 1), (std::vector<float>{1, 1}));
-    // Where it was skipped, the sum of both ranks is left.
+    // Where the kernel was skipped, the sum of both ranks is left.
     EXPECT_EQ(emitted(1, 2), (std::vector<float>{INFINITY, INFINITY}));
   }
 }
 
-// The judge is no kinder than engines: a result over an operand is wrong, also
-// where these plain loops would get it right.
+// The reference is no kinder than engines: a result over an operand is wrong,
+// even if these plain loops would compute it correctly.
 TEST(Executor, SeesWhatAnInstructionOverwritesOfItsOwn) {
   using Fill = std::function<void(ProgramBuilder &, uint32_t main, uint32_t x,
                                   uint32_t y, uint32_t group)>;

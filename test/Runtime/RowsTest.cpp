@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the loads of an artifact to the shards of ranks: a batch of which only
-// the rows are read that a process needs has to fill them as the whole does.
+// From the loads of an artifact to the shards of ranks: a batch with only the
+// rows that a process needs must fill them as the whole batch does.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Rows.h"
@@ -45,7 +45,7 @@ TEST(Rows, ContainAndSkip) {
   EXPECT_EQ(rows.skippedBefore(9), 6u);
 }
 
-/// dp=2 in two micro-batches: each of four rows of the batch is in two parts.
+/// dp=2 in two micro-batches: each has four rows of the batch in two parts.
 /// `rowsOfBatch` are padded to eight. They are the first dimension or the
 /// second.
 static ppx::ArtifactT makeLoader(uint64_t rowsOfBatch, bool isTimeMajor) {
@@ -107,10 +107,10 @@ TEST(Rows, OfRanksAreThoseOfTheirMicroBatches) {
   EXPECT_EQ(printLoaded(2, {1, 2}), "none");
 }
 
-/// Batches give these rows, and every shard is that of the whole batch.
+/// Batches contain these rows, and every shard equals that of the whole batch.
 static void expectShardsOfTheWhole(bool isTimeMajor) {
   ppx::ArtifactT bounded = makeLoader(7, isTimeMajor);
-  bounded.arguments[0]->bound = 1000; // random data wants one
+  bounded.arguments[0]->bound = 1000; // random data needs one
   const Mesh mesh = *Mesh::create(bounded.axes);
   const auto readFor = [&](std::optional<RankRange> ranks) {
     auto batches = host::Batches::open("random", bounded, 7);

@@ -107,7 +107,7 @@ std::unique_ptr<Session> open(const Echo &echo) {
   return std::move(*session);
 }
 
-/// Partitions that divide the tensor, and such that need padding.
+/// Partitions that divide the tensor, and partitions that need padding.
 std::vector<Echo> partitions() {
   return {{10, 7, 1, 1, 1}, {10, 7, 2, 1, 1},        {10, 7, 1, 2, 5},
           {10, 7, 3, 2, 2}, {10, 7, 2, 3, 1, false}, {10, 7, 4, 2, 1}};
@@ -128,7 +128,7 @@ TEST(Session, RefusesKernelsForAnotherProcessor) {
       << session.status().message();
 }
 
-/// Backends may come from elsewhere.
+/// Programs may bring backends of their own.
 TEST(Session, RefusesABackendWithoutDevices) {
   const auto openWith = [](const char *name, std::shared_ptr<Devices> devices) {
     Backend backend;
@@ -215,7 +215,7 @@ TEST(Session, StepsDoNotAllocate) {
     EXPECT_EQ(session->allocationCount(rank), 0u);
 }
 
-// Only what the library itself lacks becomes a Status.
+// Only allocation failures of the library itself become a Status.
 TEST(Session, WhatAReaderThrowsIsLeftToWhoCalls) {
   std::unique_ptr<Session> session = open({});
   ASSERT_TRUE(session->initialize(1).ok());
@@ -240,7 +240,7 @@ TEST(Session, RefusesWhatDoesNotFit) {
   EXPECT_EQ(session->begin().message(),
             "begin expects a value of 'w', got none; initialize() gives all "
             "arguments one");
-  // Nor is there one after a reader that fails, whose words are told.
+  // Nor does it have values after a reader that fails; its message is returned.
   EXPECT_EQ(session
                 ->readArgument(1,
                                [](const std::vector<ElementRun> &) {
@@ -274,7 +274,7 @@ TEST(Session, RefusesWhatDoesNotFit) {
   EXPECT_EQ(session->measuredPeakBytes(1) + session->allocationCount(1), 0u);
 }
 
-/// One rank loads four tokens, below 10, or leaves them.
+/// One rank loads four tokens, below 10, or ignores them.
 template <typename Integer>
 static std::unique_ptr<Session> openTokens(ppx::ElementType element,
                                            const std::string &device,
@@ -328,11 +328,11 @@ template <typename Integer> static void expectBound(ppx::ElementType element) {
   }
 }
 
-// They would be looked up in the last row, and train.
+// They would index the last row, and be trained on.
 TEST(Session, RefusesIntegersBeyondTheirBound) {
   expectBound<int32_t>(ppx::ElementType_i32);
   expectBound<int64_t>(ppx::ElementType_i64);
-  // Where no rank loads a row, any will do.
+  // If no rank loads a row, any values are valid.
   auto session = openTokens<int32_t>(ppx::ElementType_i32, "cpu", false);
   const int32_t rows[] = {9, 10};
   EXPECT_EQ(session->setInputRows(0, {1, 3}, rows, sizeof(rows)).message(),
@@ -352,7 +352,7 @@ TEST(Session, RefusesSectionsOutOfOrder) {
               "a step expects a session that is begun, got one that is opened");
   expectOrder(session->end(),
               "end expects a session that is begun, got one that is opened");
-  // Nothing has happened.
+  // Nothing has changed.
   EXPECT_TRUE(session->failure().ok());
   ASSERT_TRUE(session->initialize(1).ok());
   ASSERT_TRUE(session->begin().ok());
@@ -364,7 +364,7 @@ TEST(Session, RefusesSectionsOutOfOrder) {
               "a step expects a session that is begun, got one that is ended");
 }
 
-/// In a process of its own, which may then have only a little more.
+/// Run in a process of its own, which may then have only a little more memory.
 static void setInputWithoutMemory() {
   constexpr uint64_t count = uint64_t(1) << 26;
   ArtifactBuilder builder;
@@ -385,7 +385,7 @@ static void setInputWithoutMemory() {
   std::exit(int(first.code()) * 16 + int(then.code()));
 }
 
-// Nor does it end the program around.
+// It does not end the program either.
 TEST(Session, MemoryThatLacksIsAStatus) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers bring their own malloc";
@@ -422,7 +422,7 @@ TEST(Session, RefusesMoreMemoryThanThereIs) {
                 " bytes), the memory of this machine; use a smaller model or "
                 "batch");
 
-  // Each for itself would be granted, and all together kill the process.
+  // The system would grant each alone, and kill the process for all together.
   Echo two;
   two.dp = 2;
   ppx::ArtifactT pair(*two.make());
@@ -437,7 +437,7 @@ TEST(Session, RefusesMoreThreadsThanThereAre) {
   ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
   ASSERT_EQ(pthread_getattr_default_np(&vast), 0);
   ASSERT_EQ(pthread_attr_setstacksize(&vast, size_t(1) << 46), 0);
-  // Nobody has room for the stack of a thread.
+  // No system has room for the stack of such a thread.
   ASSERT_EQ(pthread_setattr_default_np(&vast), 0);
   const Status status = Session::create(Echo{}.make()).status();
   const cpu::Team team(3);

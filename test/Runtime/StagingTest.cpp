@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each queue of a rank has an area of its own, as large as the largest of its
-// comm ops needs in any section, behind the arena and apart from the others.
+// Each queue of a rank has its own area, as large as the largest of its comm
+// ops needs in any section, behind the arena and disjoint from the others.
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
@@ -45,7 +45,7 @@ ppx::ArtifactT makeProgram() {
 
 class StagingTest : public testing::Test {
 protected:
-  /// Member 1 needs twice what is added up, member 0 only that.
+  /// Member 1 needs twice the bytes that are added up, member 0 only once.
   std::vector<Staging> layOut(RankRange range, bool needsAny = true) {
     TransportModel model;
     if (needsAny)
@@ -74,7 +74,7 @@ TEST_F(StagingTest, EachQueueHasAnAreaOfItsOwn) {
     }
     EXPECT_GE(its.offsets[2], its.offsets[1] + (rank + 1) * 400);
     EXPECT_GE(its.end, its.offsets[2] + (rank + 1) * 40);
-    // And no more than that, but for what alignment takes.
+    // And no more than that, apart from alignment.
     EXPECT_LE(its.end, kArena + (rank + 1) * 440 + 3 * 255);
   }
 }

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Under mpirun -n 3, a rank in each: who waits for long for one that works, or
-// that has not begun yet, is patient; of a hang, process 0 knows what all wait
-// for, and all end with its report.
+// Under mpirun -n 3, a rank in each process: a process that waits for long for
+// one that works, or that has not begun yet, is patient; in a hang, process 0
+// knows what all wait for, and all end with its report.
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
@@ -40,7 +40,7 @@ public:
 
 bool isInterrupted = false; ///< by a user
 
-/// What all kernels do.
+/// The body of all kernels.
 void work(void *const *, const int64_t *, int64_t, int64_t) {
   std::this_thread::sleep_for(milliseconds(50));
 }
@@ -51,11 +51,11 @@ void workForLong(void *const *, const int64_t *, int64_t, int64_t) {
 /// What one process does instead of running its rank's body at once.
 enum class Instead {
   comesLate, ///< later than others wait
-  leaves,    ///< closes all and goes on
-  asks       ///< goes on, to another call of the world
+  leaves,    ///< closes the session and goes on
+  asks       ///< goes on to another call of the world
 };
 
-/// Runs the body of this process's rank, but in process `other`.
+/// Runs the body of this process's rank, except in process `other`.
 Status run(ArtifactBuilder &builder,
            void (*kernel)(void *const *, const int64_t *, int64_t, int64_t),
            uint32_t other = kRanks, Instead instead = Instead::comesLate) {
@@ -91,7 +91,7 @@ Status run(ArtifactBuilder &builder,
   return world->agree(status, false).first;
 }
 
-/// A program for each stage, of a queue, a value and what `build` adds.
+/// Adds a program for each stage: a queue, a value and the result of `build`.
 template <typename Build>
 static void addStages(ArtifactBuilder &builder, Build &&build) {
   builder.axis("pp", kRanks, ppx::AxisKind_stage);
@@ -105,8 +105,8 @@ static void addStages(ArtifactBuilder &builder, Build &&build) {
   }
 }
 
-/// Stage 0 computes for 1.5 s, in short kernels, before it sends to 1, and that
-/// to 2.
+/// Stage 0 computes for 1.5 s, in short kernels, before it sends to 1, which
+/// sends to 2.
 TEST(Standstill, WaitingForOneThatComputesIsNoHang) {
   ArtifactBuilder builder;
   addStages(builder, [](ProgramBuilder &program, uint32_t stage, uint32_t queue,
@@ -123,9 +123,9 @@ TEST(Standstill, WaitingForOneThatComputesIsNoHang) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-/// In one process a kernel takes longer than others may wait, and than a user
-/// does for what stands still. Of the others one waits in the step, one behind
-/// it.
+/// In one process a kernel takes longer than others may wait, and longer than
+/// an interruption waits for ranks that stand still. One of the others waits in
+/// the step, one behind it.
 TEST(Standstill, AKernelOfAnotherProcessIsNoHang) {
   for (bool isAsked : {false, true})
     for (uint32_t busy : {0, 2}) {
@@ -166,7 +166,7 @@ TEST(Standstill, WaitingForOneThatHasNotBegunIsNoHang) {
   }
 }
 
-/// Whose messages take 50 ms each: run by itself, with limits of its own.
+/// Messages that take 50 ms each: run by itself, with its own limits.
 TEST(Slow, MessagesThatComeAreNoHang) {
   ArtifactBuilder builder;
   const uint32_t axis = builder.axis("dp", kRanks);
@@ -184,13 +184,13 @@ TEST(Slow, MessagesThatComeAreNoHang) {
   EXPECT_GT(std::chrono::steady_clock::now() - begin, milliseconds(1500));
 }
 
-/// For how long a report says that nothing has happened.
+/// Returns the seconds of a report in which nothing has happened.
 double secondsOf(const std::string &report) {
   const std::string start = "hang at step 1, ";
   return report.find(start) == 0 ? std::stod(report.substr(start.size())) : -1;
 }
 
-/// Whoever is there waits for one that will never come: it has closed the
+/// The other processes wait for one that will never come: it has closed the
 /// session, or waits for them in turn, in another call.
 TEST(Hang, OneThatIsElsewhereIsNotWaitedForEndlessly) {
   for (Instead instead : {Instead::leaves, Instead::asks})
@@ -216,7 +216,7 @@ TEST(Hang, OneThatIsElsewhereIsNotWaitedForEndlessly) {
     }
 }
 
-/// Each waits for the next one before it sends; the last has nothing to do.
+/// Each stage waits for the next one before it sends; the last is idle.
 void makeDeadlock(ArtifactBuilder &builder) {
   builder.axis("pp", kRanks, ppx::AxisKind_stage);
   for (uint32_t stage = 0; stage < kRanks; ++stage) {
@@ -247,7 +247,7 @@ TEST(Hang, ADeadlockIsToldOfAllRanks) {
     EXPECT_NE(text.find(expected), std::string::npos) << text;
 }
 
-/// A user does not wait for those who only wait.
+/// An interruption does not wait for ranks that only wait.
 TEST(Hang, ADeadlockIsInterrupted) {
   isInterrupted = true;
   ArtifactBuilder builder;
@@ -275,7 +275,7 @@ int main(int argc, char **argv) {
     return int(opened.status().code());
   }
   world = std::move(*opened);
-  // One voice, unless something fails.
+  // Only process 0 prints, unless something fails.
   if (world->process() != 0)
     delete testing::UnitTest::GetInstance()->listeners().Release(
         testing::UnitTest::GetInstance()->listeners().default_result_printer());

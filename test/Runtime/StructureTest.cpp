@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// One edit a rule, and what it must lead to before anything trusts a number.
+// One edit per rule, and the finding that it must cause.
 //
 //===----------------------------------------------------------------------===//
 #include "Pipelines.h"
@@ -103,7 +103,7 @@ TEST_P(Structure, IsRefused) {
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), ExitCode::badArtifact);
   EXPECT_EQ(result.findings.front().message, GetParam().message);
-  // Nothing else may be looked at in an unsound artifact.
+  // No other check may look at an unsound artifact.
   for (const Finding &finding : checkArtifact(artifact).findings)
     EXPECT_EQ(finding.kind, FindingKind::structure);
 }
@@ -464,7 +464,7 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) { a.programs[0]->body[0]->arguments[1] = 3; },
              "rank 0, body #0 '0P run': expects what it writes apart from its "
              "other slots, got 'gradient part 0' and 'gradient part 0'"},
-        // Which forms in place engines define: see ppx.fbs.
+        // The schema defines which results engines compute in place.
         Case{"kernelInPlace",
              [](auto &a) {
                ppx::InstructionT &run = *a.programs[0]->body[3];

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A contraction's view says which elements a library will read; one that could
-// lead out of its parameter is refused. So is what it writes beside its result,
-// and a workspace that lies where none may take it. So are orders of dimensions
-// that name none. StructureTest.cpp has the plain views, and all other slots.
+// A contraction's view determines which elements a library reads; a view that
+// could lead out of its parameter is refused. So are such second results, a
+// workspace that the device cannot use, and orders of dimensions that are no
+// permutations. StructureTest.cpp has the plain views, and all other slots.
 //
 //===----------------------------------------------------------------------===//
 #include "Pipelines.h"
@@ -53,7 +53,7 @@ void addLoop(ppx::MatrixViewT &view, uint64_t extent, uint64_t stride,
   view.rows.back()->step = window < 0 ? 0 : 1;
 }
 
-/// One that goes through rows of three elements.
+/// Adds a window that goes through rows of three elements.
 void addWindow(ppx::MatrixViewT &view, uint64_t size, uint64_t divisor) {
   view.windows.push_back(std::make_unique<ppx::WindowT>());
   view.windows.back()->size = size;
@@ -61,7 +61,7 @@ void addWindow(ppx::MatrixViewT &view, uint64_t size, uint64_t divisor) {
   view.windows.back()->divisor = divisor;
 }
 
-/// The first finding, after `change`; empty if there is none.
+/// Returns the first finding after `change`; empty if there is none.
 template <typename Change> std::string findingAfter(Change change) {
   ppx::ArtifactT artifact = soundArtifact();
   change(*artifact.kernels.back()->body.AsContraction());
@@ -93,7 +93,7 @@ TEST(StructureViews, RowsMayBeFurtherApartThanTheyAreLong) {
     kernel.parameters.back()->bytes = 4 * elements;
     ppx::ContractionT &c = *kernel.body.AsContraction();
     c.out->row_stride = apart;
-    if (batch) { // two items, of which the other lies so many elements behind
+    if (batch) { // two items, `batch` elements apart
       c.batch = {2};
       c.lhs->batch = c.rhs->batch = {0};
       c.out->batch = {batch};
@@ -111,13 +111,13 @@ TEST(StructureViews, RowsMayBeFurtherApartThanTheyAreLong) {
             "got element 22 of f32");
   EXPECT_EQ(finding(11, 1, 0), "kernel 'linear' expects a place for each "
                                "element of out, got stride 1 over 2 elements");
-  // Not even where padding is would an item be beside another.
+  // Items may not lie in each other's padding either.
   EXPECT_EQ(finding(24, 3, 2), "kernel 'linear' expects a place for each "
                                "element of out, got stride 3 over 4 elements");
 }
 
-/// Of a bias, or of the sums of rhs, with what does the same behind the
-/// product.
+/// The finding for a bias, or for the sums of rhs, with an unfused kernel
+/// behind the product.
 template <typename Change>
 std::string findingOfUnfused(bool isSum, Change change) {
   ppx::ArtifactT artifact = soundArtifact();
@@ -149,7 +149,7 @@ TEST(StructureViews, UnfusedEpiloguesAreMadeForWhatTheyStandFor) {
   using Product = ppx::ContractionT;
   using Edit = void (*)(Kernel &, Product &);
   for (const bool isSum : {false, true}) {
-    // Whatever is multiplied is no business of theirs.
+    // They do not depend on what is multiplied.
     for (const Edit edit :
          std::initializer_list<Edit>{[](Kernel &, Product &) {},
                                      [](Kernel &, Product &c) { c.alpha = 2; },
@@ -230,8 +230,8 @@ TEST(StructureViews, WhatCouldLeadOutsideIsRefused) {
             "windows, got none");
 }
 
-/// The same where the contraction has another result, what `epilogue` writes:
-/// 16 bytes.
+/// The same for a contraction with another result, the output of `epilogue`: 16
+/// bytes.
 template <typename Change> std::string findingWith(Change change) {
   ppx::ArtifactT artifact = soundArtifact();
   ppx::KernelT &kernel = *artifact.kernels.back();
@@ -284,8 +284,7 @@ TEST(StructureViews, WhatAnEpilogueWritesHasAParameterOfItsOwn) {
             }),
             "kernel 'linear' expects sums of one product, got a batch of 1 "
             "dimensions");
-  // GELU writes what it is given, if it has a view: all of it, here two
-  // columns.
+  // GELU writes its whole input if it has a view: here two columns.
   EXPECT_EQ(findingWith([](auto &kernel, auto &, auto &epilogue) {
               epilogue.kind = ppx::EpilogueKind_gelu_tanh;
               epilogue.view->row_stride = 2;

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a session would be too much: all ranks of an artifact on this machine's
-// processors, which meet as threads.
+// A smaller substitute for a session: all ranks of an artifact on this
+// machine's processors, communicating as threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_RUNTIME_THREADEXECUTOR_H

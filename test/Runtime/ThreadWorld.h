@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A world for tests: each thread is a process of it, with sessions that hold
-// some of the ranks. They meet through a transport that all share.
+// some of the ranks. They communicate through a shared transport.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_RUNTIME_THREADWORLD_H
@@ -21,12 +21,12 @@ namespace pprt::test {
 
 using Bytes = std::vector<std::byte>;
 
-/// What the processes of a world share: a place to leave bytes for each other.
+/// State that the processes of a world share: a place for messages.
 class Square {
 public:
   explicit Square(uint32_t processes) : left(processes) {}
 
-  /// Everybody's bytes, once all have left theirs.
+  /// Returns the bytes of all processes, once all have left theirs.
   std::vector<Bytes> exchange(uint32_t process, Bytes bytes) {
     std::unique_lock<std::mutex> lock(mutex);
     const uint64_t mine = round;
@@ -42,7 +42,7 @@ public:
     return collected;
   }
 
-  /// The same for all that ask for their n-th.
+  /// Returns the same hub to all processes that ask for their n-th.
   std::shared_ptr<inprocess::Hub> hub(size_t n) {
     std::lock_guard<std::mutex> lock(mutex);
     while (hubs.size() <= n)

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of devices of either kind: what runs behind the host is waited for,
-// call by call.
+// For tests of devices of either kind: waits for asynchronous streams after
+// every call.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_RUNTIME_WAITINGSTREAM_H

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Processes are threads here, each with a session that holds some of the ranks;
-// they meet through a transport that all share. What they end with is compared
-// with one session that holds all ranks, byte by byte.
+// they communicate through a shared transport. Their results are compared with
+// one session that holds all ranks, byte by byte.
 //
 //===----------------------------------------------------------------------===//
 #include "ExecutionModel.h"
@@ -92,7 +92,7 @@ Outcome runPart(std::shared_ptr<const ppx::ArtifactT> artifact,
   return outcome;
 }
 
-/// By process. `withoutBatch` sets no inputs.
+/// Results by process. Process `withoutBatch` sets no inputs.
 std::vector<Outcome> runShared(std::shared_ptr<const ppx::ArtifactT> artifact,
                                uint32_t processes,
                                uint32_t withoutBatch = ~0u) {
@@ -177,7 +177,7 @@ TEST_F(WorldTest, AFailureOfOneProcessEndsAll) {
   shape.stages = 2;
   shape.replicas = 2;
   const auto artifact = use(shape);
-  // The first half of the ranks loads; the others wait for what it sends.
+  // The first half of the ranks loads; the others wait for its messages.
   for (const Outcome &part : runShared(artifact, 2, /*withoutBatch=*/0)) {
     EXPECT_EQ(part.status.code(), ExitCode::usage);
     EXPECT_EQ(part.status.message(), "input 'input' expects a batch, got none");
@@ -206,11 +206,11 @@ TEST_F(WorldTest, ProcessesHaveOneArtifact) {
     }
   };
   expectOther([](ppx::ArtifactT &other) { other.plan = "another"; });
-  // Of one plan, with another constant in a kernel.
+  // The same plan, with another constant in a kernel.
   expectOther([](ppx::ArtifactT &other) { other.object = {1}; });
 }
 
-// Who cannot even begin says so, to all: nobody waits for it.
+// A process that cannot even begin tells all others, which do not wait for it.
 TEST_F(WorldTest, NobodyWaitsForOneThatCannotBegin) {
   PipelineShape large, small;
   large.replicas = 2;
@@ -233,7 +233,7 @@ TEST_F(WorldTest, NobodyWaitsForOneThatCannotBegin) {
   for (const Status &status : statuses)
     EXPECT_EQ(status.code(), ExitCode::ranksDisagree) << status.message();
 
-  // Of one file, in a process with options of its own.
+  // The same file, in a process with other options.
   Square another(2);
   threads.clear();
   for (uint32_t process : {0, 1})
@@ -250,7 +250,7 @@ TEST_F(WorldTest, NobodyWaitsForOneThatCannotBegin) {
     EXPECT_EQ(status.code(), ExitCode::usage) << status.message();
 }
 
-// Replicas would stay apart for ever.
+// Replicas would stay different for ever.
 TEST_F(WorldTest, ProcessesInitializeAlike) {
   PipelineShape shape;
   shape.replicas = 2;
@@ -271,7 +271,7 @@ TEST_F(WorldTest, ProcessesInitializeAlike) {
         auto session = Session::create(artifact, options);
         ASSERT_TRUE(session.ok()) << session.status().message();
         statuses[process] = initialize(**session, process);
-        // It goes on.
+        // The session goes on.
         EXPECT_TRUE((*session)->initialize(3).ok());
       });
     for (std::thread &thread : threads)
@@ -362,7 +362,7 @@ TEST_F(WorldTest, ProcessesOfOneHostShareItsMemory) {
   }
 }
 
-// Only who shares memory shares its limit: hosts, and GPUs of one host, do not.
+// Pools of hosts, and of GPUs of one host, share no memory, and so no limit.
 TEST(World, PoolsHaveMemoryOfTheirOwn) {
   constexpr uint64_t most = std::numeric_limits<uint64_t>::max();
   const std::vector<std::string> pools = {"a", "b", "a", "b", ""};

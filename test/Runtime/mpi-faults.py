@@ -127,17 +127,17 @@ CASES = [
     # All processes fail at once: one of them says why, and its code is the launcher's.
     *(check(count, [f"--ranks={max(count, 2)}", "--abort"], f"abort of {count}", {14}, LAST_WORD)
       for count in (1, 2, 4)),
-    # So they do long after a failure that all know of.
+    # They also do long after a failure that all know of.
     check(2, ["--ranks=2", "--late"], "late", {14}, LAST_WORD),
-    # A failure of long ago hurries nobody.
+    # An old failure does not shorten waits.
     check(2, ["--ranks=2", "--busy"], "busy", {14}, LAST_WORD),
     *(lambda victim=victim: kill(victim) for victim in (0, 1, 2)),
     *(lambda number=number: interrupt(number) for number in (signal.SIGTERM, signal.SIGINT)),
     *(check(2, ["--ranks=2", "--until-fault"], f"{call} {number} fails", {15},
             f"PPConformanceTest: error: {call}: ", fault=f"{call}:{number}")
       for call, number in CALLS),
-    # So it does when all is done: the other process is told by the launcher. Nobody agrees on who
-    # says it any more, and a process that still listens may hear of it in time.
+    # The same when all is done: the launcher tells the other process. The processes no longer agree on which one
+    # reports it, and one that still listens may hear of it in time.
     *(check(2, ["--ranks=2", "--gtest_filter=*Agree*"], f"the last {call} fails", {1, 15},
             f"PPConformanceTest: error: {call}: ", fault=f"{call}:1", times=(1, 2))
       for call in ("MPI_Iallreduce", "MPI_Cancel")),
@@ -148,13 +148,13 @@ CASES = [
     # The end of MPI itself hangs.
     check(2, ["--ranks=2", "--silence=2", "--gtest_filter=*Agree*"], "MPI_Finalize hangs", {11},
           "error: MPI_Finalize did not return within 2 s", fault="MPI_Finalize:1"),
-    # A process that works for long without a turn of its own is there.
+    # A process that works for long without serving messages counts as present.
     check(2, ["--ranks=3", "--small-messages", "--silence=1", "--gtest_filter=*LongWork*"],
           "long work", {0}, fault="memcpy:3"),
     # A message arrives broken.
     check(2, ["--ranks=2", "--until-fault"], "a broken message", {15},
           "error: a message between processes: ", fault="MPI_Status:9"),
-    # Those of sessions are freed; the world's goes with MPI, and that of a transport that outlives it.
+    # Communicators of sessions are freed; two stay: the world's, and that of a transport that outlives it.
     check(2, ["--ranks=2", "--gtest_filter=*NobodyLeaves*"], "no failure", {0},
           "2 communicators are left", fault="MPI_Comm_free:0"),
 ]

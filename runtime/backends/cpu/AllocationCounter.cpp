@@ -1,4 +1,4 @@
-//===- AllocationCounter.cpp - what the heap gives to a rank --------------===//
+//===- AllocationCounter.cpp - heap memory of a rank ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

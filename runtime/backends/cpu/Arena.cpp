@@ -14,7 +14,7 @@
 
 using namespace pprt::cpu;
 
-/// A NaN read as f64, as f32 and as bf16.
+/// A NaN when read as f64, as f32 or as bf16.
 static constexpr uint64_t kPoison = 0x7ff57ff57ff57ff5;
 
 static constexpr uint64_t kHugePage = 1 << 21;
@@ -26,11 +26,11 @@ static uint64_t roundUp(uint64_t value, uint64_t multiple) {
 void Arena::Free::operator()(std::byte *memory) const { std::free(memory); }
 
 bool Arena::allocate(uint64_t size) {
-  // What cannot be rounded up cannot be had.
+  // A size that cannot be rounded up cannot be allocated.
   if (size > std::numeric_limits<uint64_t>::max() - kHugePage)
     return false;
   bytes = std::max(roundUp(size, kAlignment), kAlignment);
-  // Huge pages are worth 5 % to strided kernels; without them it works as well.
+  // Huge pages speed up strided kernels by 5 %, and are optional.
   const bool huge = bytes >= kHugePage;
   const uint64_t alignment = huge ? kHugePage : kAlignment;
   memory.reset(static_cast<std::byte *>(
@@ -44,7 +44,7 @@ void Arena::poison(Team &team) {
   auto *words = reinterpret_cast<uint64_t *>(memory.get());
   const uint64_t pages = roundUp(bytes, kHugePage) / kHugePage;
   team.run([&](unsigned index) {
-    // Whole pages: the first to write to one has it cleared by the system.
+    // Whole pages: the system clears a page for its first writer.
     const auto end = [&](unsigned part) {
       return std::min(bytes, pages * part / team.size() * kHugePage) /
              sizeof(uint64_t);

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One allocation, filled with a pattern at creation. The pattern is a NaN in
-// every floating-point type, so that a read before the first write shows; and
-// the highest byte that lost it tells how much memory the program really used.
+// every floating-point type, so that a read before the first write shows; the
+// highest byte that lost it tells how much memory the program really used.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_ARENA_H
@@ -19,12 +19,12 @@ class Team;
 
 class Arena final : public Memory {
 public:
-  /// The arena is aligned as most of its slots are: to a cache line.
+  /// Arenas are aligned as most of their slots are: to a cache line.
   static constexpr uint64_t kAlignment = kSlotAlignment;
 
-  /// False if the memory cannot be had.
+  /// Returns false if there is not enough memory.
   bool allocate(uint64_t bytes);
-  /// What its rank needs besides.
+  /// Keeps another object that the rank needs.
   void keep(std::shared_ptr<const void> share) { kept = std::move(share); }
   /// Fills the arena; call it with the team that will use it, so that the pages
   /// are placed close to its threads.

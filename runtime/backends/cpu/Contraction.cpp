@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix products are a library's, one thread per call. The team shares out the
+// A library computes matrix products, one thread per call. The team divides the
 // blocks of the result, and each stays in the cache from its product to its
 // last epilogue.
 //
-// Operands go to the library as they lie if it takes them so; others are first
-// loaded into the workspace, some steps at a time.
+// The library reads operands in place if it can; others are first loaded into
+// the workspace, some steps at a time.
 //
 //===----------------------------------------------------------------------===//
 #include "Contraction.h"
@@ -35,7 +35,7 @@ std::unique_ptr<MatrixProduct> cpu::createProduct(ppx::MatrixLibrary library,
              : createOneDnnMatmul(shape);
 }
 
-/// Where a block of a matrix lies.
+/// Locates a block of a matrix.
 static StridedMatrix locate(const Operand &operand, void *const *arguments,
                             uint64_t itemOffset, Range rows, Range columns) {
   const uint64_t position = operand.offset + itemOffset +
@@ -46,7 +46,7 @@ static StridedMatrix locate(const Operand &operand, void *const *arguments,
           operand.element, operand.strides.row, operand.strides.column};
 }
 
-/// Where an item of a factor begins.
+/// Returns the address of an item of a factor.
 static const std::byte *baseOf(const Factor &factor, void *const *arguments,
                                uint64_t itemOffset) {
   return static_cast<const std::byte *>(arguments[factor.parameter]) +
@@ -77,10 +77,10 @@ struct Epilogue {
   Operand operand;
 };
 
-/// `T` is what is computed in: f64 in double, f32 and bf16 in float.
+/// `T` is the type of the sums: double for f64, float for f32 and bf16.
 template <typename T> class BlockedContraction final : public cpu::Contraction {
 public:
-  /// Null if the library does not have what is needed.
+  /// Returns null if the library lacks a product that is needed.
   static std::unique_ptr<BlockedContraction>
   create(const ppx::ContractionT &contraction, unsigned threads, Way way) {
     std::unique_ptr<BlockedContraction> result(
@@ -113,7 +113,7 @@ private:
   std::vector<Epilogue> epilogues;
   const uint32_t workspace;
   const unsigned parts; ///< that run at the same time
-  /// Of one part: its scratch memory, and the library's.
+  /// Sizes per part: its scratch memory, and the library's.
   const uint64_t blockBytes;
   uint64_t scratchpadBytes = 0;
   std::array<std::unique_ptr<MatrixProduct>, BlockedProduct::kMostProducts>
@@ -150,7 +150,7 @@ template <typename T> bool BlockedContraction<T>::createProducts() {
   });
 }
 
-/// Where the library finds a block of a factor.
+/// Returns the address of a block of a factor for the library.
 template <typename T>
 const void *BlockedContraction<T>::place(const Factor &factor,
                                          void *const *arguments, uint64_t item,
@@ -182,14 +182,14 @@ const void *BlockedContraction<T>::place(const Factor &factor,
   return scratch;
 }
 
-/// One block of the result, from the first product to the last epilogue.
+/// Computes a block of the result, from the first product to the last epilogue.
 template <typename T>
 void BlockedContraction<T>::runBlock(void *const *arguments, std::byte *scratch,
                                      uint64_t item, Range rows,
                                      Range columns) const {
   const Blocking &blocking = plan.blocking;
   T *elements = reinterpret_cast<T *>(scratch);
-  // A library need not fill its scratchpad; it is in use all the same.
+  // A library need not fill its scratchpad, but it counts as used.
   if (scratchpadBytes > 0)
     scratch[blockBytes + scratchpadBytes - 1] = std::byte(0);
   const StridedMatrix result =
@@ -258,7 +258,7 @@ createFor(const ppx::ContractionT &contraction, unsigned threads,
 
 } // namespace
 
-/// As far as oneDNN is allowed to use it.
+/// As far as oneDNN may use it.
 static bool hasAvx512() {
   return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) ==
          dnnl_cpu_isa_avx512_core;

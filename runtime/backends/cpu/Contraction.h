@@ -20,10 +20,10 @@ namespace pprt::cpu {
 
 class Contraction {
 public:
-  /// Assumes verifyContraction() (targets/Targets.h) succeeded. Begins with the
-  /// library that the contraction names. If `workspace` bytes do not suffice,
-  /// takes fewer threads, then another library. Null if nothing fits, or a
-  /// library is missing.
+  /// Assumes that verifyContraction() (targets/Targets.h) succeeded. Tries the
+  /// library that the contraction names first. If `workspace` bytes do not
+  /// suffice, takes fewer threads, then another library. Returns null if
+  /// nothing fits, or a library is missing.
   static std::unique_ptr<Contraction>
   create(const ppx::ContractionT &contraction, unsigned threads,
          uint64_t workspace = std::numeric_limits<uint64_t>::max());
@@ -34,7 +34,7 @@ public:
   virtual void run(void *const *arguments, Team &team) const = 0;
   virtual uint64_t workspaceBytes() const = 0;
 
-  /// Who multiplies.
+  /// The library that multiplies.
   ppx::MatrixLibrary library = ppx::MatrixLibrary_any;
 };
 

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Replaces the allocation functions of the program that links it, libraries
-// included. Each takes what the calling thread's lender has, else forwards to
-// glibc's own and tells the thread's counter, if it has one, how many bytes the
-// heap really handed out.
+// included. Each takes memory of the calling thread's Lending if possible, else
+// forwards to glibc's own and tells the thread's counter, if it has one, how
+// many bytes the heap really handed out.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/AllocationCounter.h"
@@ -27,7 +27,7 @@ extern const char pprtCountingMalloc;
 const char pprtCountingMalloc = 1;
 }
 
-/// The counter of the calling thread, if `bytes` count there.
+/// Returns the counter of the calling thread if `bytes` count there.
 static pprt::AllocationCounter *counterOf(uint64_t bytes) {
   const pprt::Lending *lending = pprt::Lending::current();
   return lending && lending->isNote(bytes) ? nullptr
@@ -75,7 +75,7 @@ void *malloc(size_t bytes) {
   return counted(__libc_malloc(bytes));
 }
 
-// Not lent: no library asks for zeros in a call.
+// Not lent: libraries never ask for zeros in a call.
 void *calloc(size_t count, size_t bytes) {
   return counted(__libc_calloc(count, bytes));
 }

@@ -23,7 +23,7 @@
 using namespace pprt;
 using namespace pprt::cpu;
 
-/// Bytes from which a kernel's rows are shared out over the team.
+/// Bytes from which a kernel's rows are divided among the team.
 static constexpr double kParallelBytes = 1 << 16;
 
 namespace {
@@ -32,10 +32,10 @@ namespace {
 struct CpuKernel final : Kernel {
   CompiledFunction function = nullptr;
   int64_t rows = 0;
-  /// How many threads of the team share the rows: all, if one would be busy for
-  /// longer than a fork takes and the workspace has scratch for each.
+  /// Threads of the team that share the rows: all, if one alone would take
+  /// longer than a fork and the workspace has scratch for each.
   unsigned threads = 1;
-  /// What each of them has of the last parameter, and which that is.
+  /// Each thread's bytes of the last parameter, and that parameter's index.
   uint64_t scratchBytes = 0;
   size_t workspace = 0;
   std::unique_ptr<Contraction> contraction;
@@ -48,7 +48,7 @@ struct CpuLaunch final : Launch {
   const int64_t *const scalars;
   const int32_t *const gate;
   std::vector<void *> arguments;
-  /// The same for each thread but the first, where each has its own scratch.
+  /// The same for each thread but the first, if each has its own scratch.
   std::vector<std::vector<void *>> otherArguments;
 };
 
@@ -183,8 +183,7 @@ CpuLaunch::CpuLaunch(const Binding &binding)
       scalars(reinterpret_cast<const int64_t *>(binding.scalars)),
       gate(reinterpret_cast<const int32_t *>(binding.gate)),
       arguments(binding.arguments.begin(), binding.arguments.end()) {
-  // The workspace is shared out over the threads that run rows at the same
-  // time.
+  // The threads that run rows at the same time share the workspace.
   for (unsigned thread = 1; kernel.scratchBytes > 0 && thread < kernel.threads;
        ++thread) {
     otherArguments.push_back(arguments);
@@ -194,7 +193,7 @@ CpuLaunch::CpuLaunch(const Binding &binding)
 }
 
 //===----------------------------------------------------------------------===//
-// What streams do
+// Stream commands
 //===----------------------------------------------------------------------===//
 
 Status CpuStream::launch(const Launch &launch) {
@@ -270,9 +269,9 @@ Expected<std::unique_ptr<Stream>> CpuDevice::stream(Memory &arena,
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Of the machine and of each group around the process, as others may be in
-/// some of them alone. The system grants arenas that exceed the machine's
-/// memory together, and kills the process when they are filled.
+/// Pools of the machine and of each group around the process, as others may be
+/// in only some of them. The system grants arenas that together exceed the
+/// machine's memory, and kills the process when they are filled.
 Expected<MemoryPool> CpuDevice::pool() const {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
   MemoryPool machine = {machineId(), "the memory of this machine",
@@ -301,7 +300,7 @@ Expected<std::unique_ptr<Memory>> CpuDevice::allocate(uint64_t bytes) {
   return std::unique_ptr<Memory>(std::move(arena));
 }
 
-/// Of a rank whose team may compute a product on each thread.
+/// Also reserves buffers for the products that the rank's team may compute.
 Expected<std::unique_ptr<Memory>> CpuDevice::allocateArena(uint64_t bytes) {
   Expected<std::unique_ptr<Memory>> arena = allocate(bytes);
   if (!arena)

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loader wants a file: an anonymous one in memory leaves nothing behind.
-// To the loader a path that it has loaded is the same object for ever, whatever
-// file it names now; so each object needs a path of its own.
+// The loader takes a path that it has loaded for the same object for ever,
+// whatever file it names now; so each object needs a path of its own.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelObject.h"
@@ -32,8 +32,8 @@ static bool isLoaded(const std::string &path) {
   return handle != nullptr;
 }
 
-/// Moves the file to a descriptor whose path nothing was loaded from. False
-/// with errno set if there is none left.
+/// Moves the file to a descriptor whose path nothing was loaded from. Returns
+/// false and sets errno if there is none left.
 static bool makePathUnique(int &file) {
   while (isLoaded(pathOf(file))) {
     const int next = fcntl(file, F_DUPFD_CLOEXEC, file + 1);
@@ -58,7 +58,7 @@ pprt::loadKernelObject(const std::vector<uint8_t> &object) {
                                     " bytes of memory, got: " + reason);
   }
   void *handle = dlopen(pathOf(file).c_str(), RTLD_NOW | RTLD_LOCAL);
-  // While there are as few descriptors as there were.
+  // While as few descriptors are free as there were.
   const Status status =
       handle ? Status()
              : findLack("kernel object", 2 * object.size(),

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the object of an artifact whose checksum holds; its code is trusted. Out:
-// its functions. Nothing is written to a file system.
+// In: the object of an artifact whose checksum is right; its code is trusted.
+// Out: its functions. Nothing is written to a file system.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_KERNELOBJECT_H

@@ -1,4 +1,4 @@
-//===- Lending.cpp - heap memory out of a block of the caller's -----------===//
+//===- Lending.cpp - heap memory from a block of the caller ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

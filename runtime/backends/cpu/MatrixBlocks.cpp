@@ -1,9 +1,9 @@
-//===- MatrixBlocks.cpp - what contractions do beside products ------------===//
+//===- MatrixBlocks.cpp - blocks of matrices, and epilogues ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plain loops that the compiler vectorises, once per instruction set: what is
-// called inside of them has to be inlined.
+// Plain loops that the compiler vectorises, once per instruction set: functions
+// that they call must be inlined.
 //
 //===----------------------------------------------------------------------===//
 #include "MatrixBlocks.h"
@@ -25,7 +25,7 @@ using namespace pprt::cpu;
 #endif
 
 //===----------------------------------------------------------------------===//
-// Elements as they are stored
+// Elements in memory
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -54,8 +54,8 @@ PPRT_INLINE void withFormat(ppx::ElementType element, Function &&function) {
 }
 
 /// Calls function(element of the block, element of the matrix) for all; both by
-/// reference, the latter as it is stored. Unit strides have a loop of their
-/// own, which is vectorised.
+/// reference, the latter in its stored type. Unit strides have their own loop,
+/// which is vectorised.
 template <typename Format, typename T, typename Function>
 PPRT_INLINE void forEach(const Block<T> &block, const StridedMatrix &matrix,
                          Function &&function) {
@@ -108,8 +108,8 @@ PPRT_INLINE void storeAny(const Block<T> &from, const StridedMatrix &to,
 
 namespace {
 
-/// A place in some loops: how far plain ones have gone, and the coordinates
-/// that the others add up to.
+/// A place in some loops: the indices of plain loops, and the coordinates that
+/// the others add up to.
 struct PatchPlace {
   uint64_t index[kMostLoops] = {};
   int64_t address = 0;
@@ -139,11 +139,11 @@ struct PatchPlace {
 };
 
 /// The innermost loops that are copied at once: one over plain elements, and
-/// one along a window around it if that goes through neighbours.
+/// one along a window around it if its elements are contiguous.
 struct PatchRun {
   size_t loops = 0;
   uint64_t extent = 1, stride = 1;
-  int32_t window = -1; ///< that it moves along
+  int32_t window = -1; ///< of the run
   uint64_t step = 1;   ///< elements of the run for each step of the window
 
   PatchRun(const PatchSource &from, const PatchRange &range) {
@@ -191,7 +191,7 @@ PPRT_INLINE void loadPatchesOf(const PatchSource &from, const PatchRange &outer,
       T *piece = out + c;
       c += length;
       int64_t address = row.address + head.address;
-      // Elements of the piece that are there.
+      // Elements of the piece that exist.
       uint64_t begin = 0, end = length;
       for (size_t w = 0; w < from.numWindows; ++w) {
         const PatchWindow &window = from.windows[w];
@@ -313,12 +313,12 @@ PPRT_INLINE void finishAny(ppx::EpilogueKind kind, const StridedMatrix &operand,
   case ppx::EpilogueKind_gelu_tanh_gradient:
   case ppx::EpilogueKind_sum_lhs:
   case ppx::EpilogueKind_sum_rhs:
-    return; // refused by verifyContraction()
+    return; // verifyContraction() refuses these
   }
 }
 
 //===----------------------------------------------------------------------===//
-// The entries, once per instruction set
+// Entry points, once per instruction set
 //===----------------------------------------------------------------------===//
 
 #define PPRT_ENTRIES(type)                                                     \

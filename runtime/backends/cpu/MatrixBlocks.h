@@ -1,10 +1,10 @@
-//===- MatrixBlocks.h - what contractions do beside products ----*- C++ -*-===//
+//===- MatrixBlocks.h - blocks of matrices, and epilogues -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads and stores between matrices of any type and strides and dense blocks
-// of f32 or f64, and the epilogues on such blocks. The loops are compiled for
-// several instruction sets; the loader takes the one of the machine.
+// Loads and stores between matrices of any type and strides and dense blocks of
+// f32 or f64, and the epilogues on such blocks. The loops are compiled for
+// several instruction sets; the loader selects the machine's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_MATRIXBLOCKS_H

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the shape of a product and how its operands lie in memory. Out: an object
-// that computes it on the calling thread, with no memory but its caller's: what
-// a library allocates inside of a call is lent to it out of the scratchpad. The
-// bits of the result depend on the shape, not on timing.
+// In: the shape of a product and the layout of its operands. Out: an object
+// that computes it on the calling thread, using only its caller's memory: the
+// scratchpad is lent to allocations inside of a library's call. The bits of the
+// result depend on the shape, not on timing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_MATRIXPRODUCT_H
@@ -30,17 +30,17 @@ public:
   virtual uint64_t scratchpadBytes() const = 0;
 };
 
-/// Null for a product that the library does not have on this machine.
+/// Returns null if the library does not have the product on this machine.
 std::unique_ptr<MatrixProduct> createProduct(ppx::MatrixLibrary library,
                                              const ProductShape &shape);
 
-// Of each library; assumes that it takes the shape (rulesOf()).
+// For each library; assumes that it takes the shape (rulesOf()).
 std::unique_ptr<MatrixProduct> createOneDnnMatmul(const ProductShape &shape);
 std::unique_ptr<MatrixProduct> createOneDnnGemm(const ProductShape &shape);
 std::unique_ptr<MatrixProduct> createOpenBlas(const ProductShape &shape);
 
-/// Has what it generates once at its first product, before one is computed.
-/// Fails (outOfMemory).
+/// Makes the library generate its kernels, usually generated at the first
+/// product, before one is computed. Fails (outOfMemory).
 Status generateGemm();
 } // namespace pprt::cpu
 

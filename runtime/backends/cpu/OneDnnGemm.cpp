@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads and writes matrices with gaps where they lie. The library packs what it
-// reads into one block that it allocates in every call and frees before it
-// returns; it is lent out of the scratchpad.
+// Reads and writes matrices with gaps in place. The library packs its operands
+// into one block that it allocates in every call and frees before it returns;
+// the scratchpad is lent for it.
 //
 //===----------------------------------------------------------------------===//
 #include "../../lib/Lack.h"
@@ -59,7 +59,7 @@ cpu::createOneDnnGemm(const ProductShape &shape) {
   return std::make_unique<OneDnnGemm>(shape);
 }
 
-/// Where memory lacks it calls what it has not generated.
+/// Out of memory, the library calls kernels that it has not generated.
 Status cpu::generateGemm() {
   static std::mutex mutex;
   static bool isDone = false;

@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // oneDNN's matmul primitive, with the caller's scratchpad. It is created for
-// one thread and then computes on whichever thread calls it.
+// one thread and then computes on the thread that calls it.
 //
-// Without exceptions the library's C++ interface traps when a call fails. What
-// it is asked here is always well-formed, and creation may come back empty:
-// left is a process without memory.
+// Without exceptions the library's C++ interface traps when a call fails. Its
+// arguments here are always well-formed, and creation may return nothing: that
+// leaves a process without memory.
 //
 //===----------------------------------------------------------------------===//
 #include "MatrixProduct.h"
@@ -24,7 +24,7 @@ using dnnl::memory;
 
 namespace {
 
-/// What a call allocates to describe its operands is smaller.
+/// A call's allocations that describe its operands are smaller.
 constexpr uint64_t kMatmulKeeps = 4096;
 
 const dnnl::engine &processor() {
@@ -60,7 +60,7 @@ public:
   uint64_t scratchpadBytes() const override { return scratch.get_size(); }
 
 private:
-  /// The library's interface knows no constant operands.
+  /// The library's interface has no constant operands.
   static memory at(const memory::desc &desc, const void *data) {
     return {desc, processor(), const_cast<void *>(data)};
   }

@@ -2,21 +2,21 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our own threads share a product out, each with calls of its own. The number
-// is the calling thread's in libgomp, so that others are left alone.
+// Our own threads divide a product, each with its own calls. The number belongs
+// to the calling thread in libgomp, so others are not affected.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_ONETHREAD_H
 #define PPRT_BACKENDS_CPU_ONETHREAD_H
 
-// Of libgomp, whose threads Debian's oneDNN uses. Not <omp.h>: clang's belongs
-// to another library.
+// From libgomp, whose threads Debian's oneDNN uses. Not <omp.h>: clang's
+// belongs to another library.
 extern "C" int omp_get_max_threads();
 extern "C" void omp_set_num_threads(int threads);
 
 namespace pprt::cpu {
 
-/// While it lives, oneDNN takes no thread but the calling one.
+/// While it lives, oneDNN uses only the calling thread.
 class OneThread {
 public:
   OneThread() : threads(omp_get_max_threads()) { omp_set_num_threads(1); }

@@ -22,26 +22,26 @@ using namespace pprt::cpu;
 namespace {
 
 constexpr const char *kName = "libopenblas.so.0";
-/// What it maps, and has mapped of each buffer at most, with what else the
-/// process may want meanwhile.
+/// Upper bounds of what the library and each of its buffers map, with a margin
+/// for the rest of the process.
 constexpr uint64_t kLibraryBytes = 64 << 20, kBufferBytes = 144 << 20;
 
-/// Its own, which nothing but itself is to call usually.
+/// The library's own allocator, usually called only by itself.
 struct Allocator {
   void *(*allocate)(int) = nullptr;
   void (*free)(void *) = nullptr;
 };
 std::atomic<bool> hasAllocator{false};
-Allocator allocator; ///< once it is loaded
+Allocator allocator; ///< set if hasAllocator
 
 /// Products that may be computed at a time: half of the buffers that the
 /// library was built with, as it has two for each thread it was built for.
 unsigned turns = 32;
-/// Whether more may be wanted than there are. Those that began before it was
-/// set have the other half.
+/// Whether there may be more products than turns. Products that began before it
+/// was set use the other half.
 std::atomic<bool> isCrowded{false};
 
-/// Of products that are computed while `isCrowded`.
+/// Counts products that are computed while `isCrowded`.
 struct Turns {
   std::mutex mutex;
   std::condition_variable left;
@@ -52,7 +52,7 @@ Turns &counted() {
   return all;
 }
 
-/// Of products that may be computed at a time.
+/// Counts the products that may be computed at a time.
 struct Reserved {
   std::mutex mutex;
   unsigned wanted = 0, mapped = 0;
@@ -62,8 +62,8 @@ Reserved &reserved() {
   return all;
 }
 
-/// The calling thread, and no other, on the core that it is on. Whoever counts
-/// cores in it finds one.
+/// Confines the calling thread to its current core. Code that counts cores
+/// meanwhile finds one.
 class OneCore {
 public:
   OneCore() {
@@ -87,7 +87,7 @@ private:
   bool isSet = false;
 };
 
-/// As the program around has it, or else started with no thread of its own: the
+/// Opens the copy that the program has, or else starts it without threads: the
 /// environment could say so, too, but other threads may be reading it.
 void *openLibrary() {
   if (void *library = dlopen(kName, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))
@@ -116,8 +116,8 @@ Expected<OpenBlas> loadOpenBlas() {
     return Status(ExitCode::io, std::string("expects OpenBLAS with a C "
                                             "interface, got: ") +
                                     dlerror());
-  // Whatever the program around has set: a team makes several calls at a time,
-  // each of which leaves the same bits.
+  // Overrides the program's number: a team makes several calls at a time, each
+  // of which leaves the same bits.
   if (threads() != 1)
     setThreads(1);
   const auto config = reinterpret_cast<decltype(&openblas_get_config)>(
@@ -139,13 +139,13 @@ const Expected<OpenBlas> &cpu::openBlas() {
   return library;
 }
 
-/// Has as many mapped as are wanted.
+/// Makes the library map as many buffers as are wanted.
 static Status mapBuffers(Reserved &all) {
   const unsigned needed = std::min(all.wanted, turns);
   std::vector<void *> buffers;
   Status status;
   while (buffers.size() < needed && status.ok()) {
-    // One that it has does not have to be mapped.
+    // A buffer that it has need not be mapped.
     if (buffers.size() >= all.mapped && !hasRoom(kBufferBytes))
       status = Status(ExitCode::outOfMemory,
                       "the system refuses OpenBLAS 128 MiB for each of " +

@@ -4,7 +4,7 @@
 //
 // OpenBLAS starts its threads when it is loaded, and they spin for a while. So
 // it is not linked: artifacts that need it load it, with one thread. A program
-// that has it already shares it, and its number of threads.
+// that already has it shares it, and its number of threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_OPENBLAS_H
@@ -27,14 +27,14 @@ struct OpenBlas {
 const Expected<OpenBlas> &openBlas();
 
 /// The library keeps a buffer for each product that is computed at a time, and
-/// tries again and again to map one where memory lacks. So whoever may be at so
-/// many products has them mapped before, for as long as it has what this
-/// returns. Null if the library has not been loaded; fails (outOfMemory).
+/// retries mapping one for ever if memory runs out. So a caller reserves
+/// buffers for its products in advance, for as long as it holds the result.
+/// Returns null if the library has not been loaded; fails (outOfMemory).
 Expected<std::shared_ptr<const void>> reserveBuffers(unsigned products);
 
 /// Held while a product is computed. The library has a fixed number of buffers,
-/// and ends the process where more are in use: so whoever is one too many waits
-/// for another to end.
+/// and ends the process if more are in use: so surplus products wait for others
+/// to end.
 class ProductTurn {
 public:
   ProductTurn();

@@ -41,7 +41,7 @@ void Team::runAll(Entry what, const void *with) {
 
 void Team::work(unsigned index, AllocationCounter *allocations) {
   attributeAllocations(allocations);
-  // One wake per run: the next comes only when this one is finished.
+  // One wake-up per run: the next comes only when this one is finished.
   for (uint32_t seen = 0;; ++seen) {
     start.wait(seen, spins);
     if (quit)

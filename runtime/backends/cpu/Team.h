@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// When cores are to spare, a kernel is shared out over the thread of its rank
-// and some workers that wait beside it. With one thread there are no workers.
+// If there are spare cores, the thread of a rank and some workers that wait
+// beside it divide a kernel. With one thread there are no workers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CPU_TEAM_H
@@ -19,8 +19,8 @@ namespace pprt::cpu {
 
 class Team {
 public:
-  /// `spins`: see Event. What the workers allocate counts in `allocations`.
-  /// Of fewer threads, if the system refuses some.
+  /// `spins`: see Event. Allocations of the workers count in `allocations`. Has
+  /// fewer threads if the system refuses some.
   explicit Team(unsigned threads, uint32_t spins = 0,
                 AllocationCounter *allocations = nullptr);
   ~Team();
@@ -45,7 +45,7 @@ private:
   void work(unsigned index, AllocationCounter *allocations);
 
   const uint32_t spins;
-  // What to run: written before `start`, read after it.
+  // The work: written before `start`, read after it.
   Entry entry = nullptr;
   const void *body = nullptr;
   bool quit = false;

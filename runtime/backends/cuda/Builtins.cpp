@@ -12,7 +12,7 @@ using namespace pprt::cuda;
 
 static constexpr unsigned kThreads = 256, kMaxBlocks = 1024;
 
-/// Each thread looks at every so many elements.
+/// Each thread checks elements at a fixed distance.
 static constexpr char kFlagText[] = R"(
 .visible .entry pp_flagBITS(.param .u64 values, .param .u64 count,
     .param .bBITS mask, .param .u64 flag)
@@ -108,7 +108,7 @@ Builtins::~Builtins() {
 Status Builtins::flag(CUstream stream, const Values &values,
                       std::byte *flag) const {
   CUfunction function = nullptr;
-  uint64_t bytes = 0, exponent = 0; // all ones in what is infinite or NaN
+  uint64_t bytes = 0, exponent = 0; // all ones in infinities and NaNs
   switch (values.element) {
   case ppx::ElementType_bf16:
     function = flag16, bytes = 2, exponent = 0x7f80;

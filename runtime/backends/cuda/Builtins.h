@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What streams do themselves, whatever is compiled: they look whether values
-// are finite, and move them (Moves.h). Written as PTX, for the plugin is
-// compiled without a compiler for GPUs.
+// Kernels of the streams themselves, independent of compiled code: they check
+// whether values are finite, and move them (Moves.h). Written as PTX, because
+// the plugin is built without a compiler for GPUs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_BUILTINS_H
@@ -18,17 +18,17 @@
 
 namespace pprt::cuda {
 
-/// What a module begins with.
+/// Begin of a module.
 constexpr char kBuiltinHead[] =
     ".version 7.0\n.target sm_80\n.address_size 64\n";
 
-/// `text` with words replaced, and THREAD by what finds the first element of a
-/// thread, %i, and how many elements later the next one is, %stride.
+/// Returns `text` with words replaced, and THREAD by code that computes a
+/// thread's first element, %i, and the distance of the next one, %stride.
 std::string
 builtinText(std::string text,
             std::initializer_list<std::pair<const char *, std::string>> words);
 
-/// For `count` elements; does nothing for none.
+/// Launches for `count` elements; does nothing for 0.
 Status launchBuiltin(const Gpu &gpu, CUfunction function, CUstream stream,
                      uint64_t count, void **parameters);
 
@@ -46,7 +46,7 @@ private:
 
   const std::shared_ptr<const Gpu> gpu;
   CUmodule code = nullptr;
-  /// By the bytes of an element.
+  /// By the bits of an element.
   CUfunction flag16 = nullptr, flag32 = nullptr, flag64 = nullptr;
 };
 

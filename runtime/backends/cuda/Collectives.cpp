@@ -45,7 +45,7 @@ Expected<Ticket> Collectives::prepare(Participant participant) {
   return Ticket(commOps.size() - 1);
 }
 
-/// The communicator of a comm op: messages go by that of the world.
+/// Members of the comm op's communicator; none for messages: the world's.
 MemberList Collectives::listOf(const Prepared &prepared) {
   return prepared.plan.isCollective ? prepared.participant.ranks : MemberList();
 }
@@ -110,7 +110,7 @@ static ncclDataType_t typeOf(ppx::ElementType element) {
   return ncclUint8;
 }
 
-/// Of bytes that are 0 or 1, `and` is the least and `or` the greatest.
+/// For bytes that are 0 or 1, `and` is the minimum and `or` the maximum.
 static ncclRedOp_t operationOf(ppx::Reduction reduction) {
   switch (reduction) {
   case ppx::Reduction_max:
@@ -125,11 +125,11 @@ static ncclRedOp_t operationOf(ppx::Reduction reduction) {
   return ncclSum;
 }
 
-/// Of a copy in three dimensions, in bytes: CU_DEVICE_ATTRIBUTE_MAX_PITCH,
-/// which is the same of all GPUs.
+/// Largest pitch of a three-dimensional copy, in bytes:
+/// CU_DEVICE_ATTRIBUTE_MAX_PITCH, which is the same on all GPUs.
 static constexpr uint64_t kMostPitch = std::numeric_limits<int32_t>::max();
 
-/// Run by run: memory has room for a few that lie so far apart.
+/// Copies run by run: memory has room for only a few that are so far apart.
 static Status copyRuns(const Gpu &gpu, CUdeviceptr to, CUdeviceptr from,
                        const Packing &packing, CUstream stream) {
   for (uint64_t outer = 0; outer < packing.outer; ++outer)
@@ -153,7 +153,7 @@ Status Collectives::copy(const Gpu &gpu, const Prepared &prepared,
     PP_TRY(gpu, cuMemcpyDtoDAsync, to, from, packing.run, stream);
     return {};
   }
-  // Rows are runs, and planes those of one turn of the outer loop.
+  // Rows are runs, and planes are one iteration of the outer loop.
   const bool isFlat = packing.middle == 1;
   CUDA_MEMCPY3D copy = {};
   copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;

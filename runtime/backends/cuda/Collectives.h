@@ -2,25 +2,25 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the parts that ranks of this process have in comm ops, as a Transport is
-// told of them, and streams. Out: what a comm op moves, done by NCCL in the
-// stream it was given to: behind what the stream had before, and ahead of what
-// it is given later.
+// In: the parts of this process's ranks in comm ops, as passed to a Transport,
+// and streams. Out: the moves of a comm op, performed by NCCL in the stream it
+// was enqueued on: behind the stream's earlier commands, and ahead of later
+// ones.
 //
-// A GPU has room for a few calls of NCCL at a time, and streams take it in any
-// order. So each communicator of a rank has a line, of which there are
-// kCallsAtOnce: messages one, groups the others, in turns. In a line comm ops
-// come one after another, in the order in which they are enqueued, whatever
-// their streams: each waits for an event of the one before. Between lines there
-// is no order but the program's: a long sum over one group holds up none over
-// another. It ends: of those that have not, the one that all ranks enqueued
-// first waits for none, and finds room, since of each other line one at most is
-// at work. That all enqueue in an order that ends is the executor's affair
-// (pprt/IssueOrder.h).
+// A GPU has room for a few NCCL calls at a time, and streams take it in any
+// order. So each communicator of a rank belongs to one of kCallsAtOnce lines:
+// messages to the first, groups to the others, in turns. In a line comm ops run
+// one after another, in the order in which they are enqueued, on any stream:
+// each waits for an event of the one before. Only the program orders comm ops
+// of different lines: a long sum over one group does not delay those over
+// another. This ends: of the uncompleted comm ops, the one that all ranks
+// enqueued first waits for none, and finds room, since each other line has at
+// most one at work. The executor ensures that all ranks enqueue in an order
+// that ends (pprt/IssueOrder.h).
 //
 // The order of calls: prepare() for every member that this process has,
-// connect(), then in each section begin() and enqueue(), of one rank from one
-// thread. CommOps that share staging must have an order by their streams.
+// connect(), then in each section begin() and enqueue(), for one rank from one
+// thread. Comm ops that share staging must be ordered by their streams.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_COLLECTIVES_H
@@ -38,20 +38,20 @@ public:
   explicit Collectives(std::shared_ptr<Communicators> communicators);
   ~Collectives();
 
-  /// Of a rank of this process. `participant.waker` is not used.
+  /// For a rank of this process. `participant.waker` is not used.
   Expected<Ticket> prepare(Participant participant);
-  /// Collective, as the world's calls.
+  /// Collective, like the world's calls.
   Status connect(World &world);
 
-  /// What the rank enqueues from now on waits for nothing that it was given
-  /// before: all of that has ended, or the streams wait for it. So it is at the
-  /// begin of a section, of a capture, and behind one.
+  /// Commands that the rank enqueues from now on wait for no earlier command:
+  /// all of those have ended, or the streams wait for them. Called at the begin
+  /// of a section and of a capture, and behind a capture.
   void begin(uint32_t rank);
-  /// Gives the stream the rank's part of the comm op. A failure ends no stream:
-  /// then abort() does, of each rank.
+  /// Enqueues the rank's part of the comm op on the stream. A failure ends no
+  /// stream: call abort() for each rank then.
   Status enqueue(Ticket ticket, CUstream stream);
 
-  /// As Communicators have them.
+  /// See Communicators::limit().
   void limit(double seconds, std::function<bool()> isInterrupted) {
     communicators->limit(seconds, std::move(isInterrupted));
   }
@@ -68,9 +68,9 @@ private:
     Communicators::Communicator *communicator = nullptr;
     uint32_t line = 0;
   };
-  /// Of those of a rank of this process.
+  /// Comm ops of a rank of this process that run one after another.
   struct Line {
-    CUevent last = nullptr; ///< behind what was enqueued last
+    CUevent last = nullptr; ///< recorded behind the last one enqueued
     bool hasLast = false;
   };
 
@@ -84,9 +84,9 @@ private:
   Status give(Prepared &prepared, CUstream stream);
 
   std::vector<std::unique_ptr<Prepared>> commOps; ///< by ticket
-  /// By rank; messages have the first one.
+  /// By rank; messages use the first line.
   std::map<uint32_t, std::array<Line, kCallsAtOnce>> lines;
-  /// Gone before the memory of comm ops is, which NCCL may have registered.
+  /// Destroyed before the memory of comm ops, which NCCL may have registered.
   const std::shared_ptr<Communicators> communicators;
 };
 

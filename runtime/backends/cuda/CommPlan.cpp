@@ -22,7 +22,7 @@ struct Side {
   Stride stride;
 
   uint64_t bytes() const { return outer * middle * run; }
-  /// Whether it lies in one piece.
+  /// Whether it is contiguous.
   bool isDense() const {
     return (middle == 1 || stride.middle == run) &&
            (outer == 1 || stride.outer == middle * run);
@@ -63,7 +63,7 @@ private:
     result.stagingBytes += alignUp(bytes, kWorkspaceAlignment);
     return place;
   }
-  /// Dense bytes at `to`, from a side at `from`; and the other way round.
+  /// Packs dense bytes at `to` from a side at `from`; and the reverse.
   static Packing pack(const Spot &from, const Side &side, const Spot &to) {
     return {from,        to,
             side.stride, {side.middle * side.run, side.run},
@@ -76,7 +76,7 @@ private:
             side.run};
   }
 
-  /// The part of `parts` that is a member's, or null.
+  /// Returns the part of `parts` that belongs to a member, or null.
   static const Part *partOf(const std::vector<Part> &parts, uint32_t member) {
     const auto found =
         std::find_if(parts.begin(), parts.end(),
@@ -89,8 +89,8 @@ private:
         return false;
     return parts.size() == members;
   }
-  /// Whether from moves[first] on there is one for each member, of which `own`
-  /// are its parts, at a distance of one another that is the same.
+  /// Whether from moves[first] on there is one move for each member, whose
+  /// parts `own` are at equal distances.
   bool isRow(size_t first, std::vector<Part> Move::*own) const;
 
   Status addReduction(const Move &move);
@@ -107,7 +107,7 @@ private:
 
   const std::vector<Move> &moves;
   const uint32_t members, member;
-  std::vector<const Move *> messages; ///< of one member to one
+  std::vector<const Move *> messages; ///< from one member to one
 };
 
 } // namespace
@@ -184,7 +184,7 @@ Status Planner::addScatter(size_t first) {
                    mine.element,
                    mine.reduction,
                    0};
-  // Blocks of the input, one after another for NCCL.
+  // Blocks of the input, contiguous for NCCL.
   const auto block = [&](uint32_t i) {
     const Move &move = moves[first + i];
     return spot(Spot::input, move, *partOf(move.sources, member));
@@ -252,7 +252,7 @@ void Planner::addGather(size_t first) {
 }
 
 void Planner::addMessages() {
-  // By round, of all members: how many one member sends, at most.
+  // By round and member: the most messages that one member sends.
   std::map<uint32_t, std::map<uint32_t, size_t>> sent;
   const auto roundOf = [&](const Move &move) {
     return (move.targets[0].member + members - move.sources[0].member) %
@@ -333,7 +333,7 @@ Status Planner::plan() {
   }
   assert(!result.isCollective || messages.empty());
   addMessages();
-  // Copies have rows of one distance, and planes of some rows.
+  // Copies have equidistant rows, and planes of several rows.
   const auto isRegular = [](const Packing &its, const Stride &stride) {
     return its.outer == 1 || its.middle == 1 ||
            (stride.middle > 0 && stride.outer % stride.middle == 0 &&
@@ -362,7 +362,7 @@ TransportModel cuda::ncclModel() {
                           const std::vector<uint32_t> &ranks,
                           uint32_t member) -> uint64_t {
     const auto plan = planCommOp(moves, uint32_t(ranks.size()), member);
-    return plan ? plan->stagingBytes : 0; // prepare() says why
+    return plan ? plan->stagingBytes : 0; // prepare() reports the reason
   };
   return model;
 }

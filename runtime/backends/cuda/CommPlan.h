@@ -2,16 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the moves of a comm op (pprt/CommOps.h). Out: what one member does for
-// it: copies that bring strided parts together, calls of NCCL, which takes only
-// what lies in one piece, and copies that lay parts out again. All members find
-// the same calls in the same groups. Nothing here needs CUDA.
+// In: the moves of a comm op (pprt/CommOps.h). Out: the work of one member:
+// copies that collect strided parts, NCCL calls, which take only contiguous
+// data, and copies that distribute parts again. All members find the same calls
+// in the same groups. Nothing here needs CUDA.
 //
-// A sum that all get is an all_reduce; sums of which each member gets one are a
-// reduce_scatter; a part of each member that all get is an all_gather. What
-// goes from one member to one is messages, as bytes. In round r member m sends
-// to m + r and hears from m - r, modulo their number; a group is some rounds,
-// so that groups of all members meet and none is larger than NCCL can take.
+// A sum for all members is an all_reduce; sums with one target each are a
+// reduce_scatter; a part of each member for all is an all_gather. Data from one
+// member to one other goes as messages of bytes. In round r member m sends to m
+// + r and receives from m - r, modulo their number; a group is some rounds, so
+// that groups of all members match and none is larger than NCCL can take.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_MEETINGPLAN_H
@@ -55,19 +55,19 @@ struct CommPlan {
   std::vector<Packing> before, after;
   std::vector<std::vector<NcclCall>> groups;
   uint64_t stagingBytes = 0;
-  /// Whether it has calls that all members make, not messages: never both.
+  /// Whether its calls are collectives of all members or messages: never both.
   bool isCollective = false;
 };
 
-/// Calls in a group, at most, unless one round has more: on some versions of
-/// NCCL larger groups end up in other parts on other ranks, and hang.
+/// Most calls in a group, unless one round has more: some versions of NCCL
+/// split larger groups differently on different ranks, and hang.
 constexpr size_t kGroupCalls = 64;
 
-/// What `member` of `members` does. Fails (device) on what NCCL cannot do.
+/// Plans for `member` of `members`. Fails (device) if NCCL cannot do the moves.
 Expected<CommPlan> planCommOp(const std::vector<Move> &moves, uint32_t members,
                               uint32_t member);
 
-/// What a member keeps in staging.
+/// Returns the model of a member's staging.
 TransportModel ncclModel();
 
 } // namespace pprt::cuda

@@ -1,10 +1,10 @@
-//===- Communicators.cpp - who meets by NCCL ------------------------------===//
+//===- Communicators.cpp - NCCL's, for groups of ranks --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What processes do here they do in steps: each makes its calls, which return
-// at once; all agree that none failed; each waits for what it has begun, and
-// aborts it if that fails, which ends the waits of others; all agree again.
+// Processes act here in steps: each makes its calls, which return at once; all
+// agree that none failed; each waits for the operations it has begun, and
+// aborts them if one fails, which ends the waits of others; all agree again.
 //
 //===----------------------------------------------------------------------===//
 #include "Communicators.h"
@@ -18,14 +18,14 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
-/// How long ranks may take to make their communicators. Thousands take NCCL
-/// seconds; a process that has failed before it came is waited for by none.
+/// Time for ranks to make their communicators. NCCL takes seconds for
+/// thousands; if a process fails before it comes, the others stop waiting.
 static constexpr std::chrono::seconds kMaking(120);
-/// What others may take to come until an interruption ends the wait for them.
+/// Time for others to come until an interruption ends the wait.
 static constexpr std::chrono::seconds kBlocked(2);
 
 struct Communicators::Communicator {
-  std::mutex mutex;            ///< of the next
+  std::mutex mutex;            ///< guards what follows
   ncclComm_t handle = nullptr; ///< null: aborted, or not made yet
 };
 
@@ -87,7 +87,7 @@ Status Communicators::isLate(double seconds) const {
 Status Communicators::settle(Communicator &communicator) {
   using namespace std::chrono_literals;
   const auto begun = std::chrono::steady_clock::now();
-  // A launch takes microseconds, others may take seconds.
+  // A launch takes microseconds, other operations may take seconds.
   for (unsigned asked = 0;; ++asked) {
     {
       std::lock_guard guard(communicator.mutex);
@@ -179,9 +179,9 @@ void Communicators::fail(const Status &status) {
   hasFailed = true;
 }
 
-/// In one group: aborted one by one, the first waits for the device, where a
-/// call of the next is at work. Nobody is told of what fails here: what failed
-/// before is the cause.
+/// Aborts in one group: one by one, the first waits for the device, which may
+/// be executing a call of the next. Failures here are ignored: the earlier
+/// failure is the cause.
 void Communicators::abort(uint32_t rank) {
   if (!gpus.at(rank)->makeCurrent().ok())
     return;
@@ -203,10 +203,10 @@ void Communicators::abortAll() {
 }
 
 //===----------------------------------------------------------------------===//
-// Making them
+// Creation
 //===----------------------------------------------------------------------===//
 
-/// As many blocks as NCCL takes at most by itself, of one multiprocessor each.
+/// NCCL's own maximum of blocks, which occupy a multiprocessor each.
 static constexpr int kMostBlocks = 32;
 
 ncclConfig_t Communicators::makeConfig() const {
@@ -294,7 +294,7 @@ static std::vector<MemberList> decode(const std::vector<std::byte> &bytes) {
   return lists;
 }
 
-/// Lists without a common member, one of which a split can make all.
+/// Groups lists without a common member, so that one split makes each group.
 static std::vector<std::vector<MemberList>>
 makeLayers(const std::vector<MemberList> &lists) {
   std::vector<std::vector<MemberList>> layers;
@@ -340,7 +340,7 @@ Status Communicators::split(World &world,
   });
   if (status = agree(world, status); !status.ok())
     return status;
-  // That of the world first: others are there when it says so.
+  // The world's communicator first: it says whether the others have come.
   return agree(world, settleAll());
 }
 
@@ -374,7 +374,7 @@ Communicators::Communicator *Communicators::find(uint32_t rank,
 }
 
 Communicators::~Communicators() {
-  // What was split before what it was split from.
+  // Destroys communicators before those they were split from.
   Status status = poll();
   for (auto at = all.rbegin(); status.ok() && at != all.rend(); ++at)
     if (status = gpus.at(at->first.first)->makeCurrent(); status.ok())

@@ -15,7 +15,7 @@ namespace {
 
 class GpuMemory final : public Memory {
 public:
-  /// `nccl`: who gave it, and not the driver.
+  /// `nccl`: the allocator, instead of the driver.
   GpuMemory(std::shared_ptr<const Gpu> gpu, std::shared_ptr<const Nccl> nccl,
             CUdeviceptr place, uint64_t bytes)
       : gpu(std::move(gpu)), nccl(std::move(nccl)), place(place), bytes(bytes) {
@@ -113,8 +113,8 @@ Expected<std::unique_ptr<Memory>> GpuDevice::allocate(uint64_t bytes) {
   return std::unique_ptr<Memory>(new GpuMemory(gpu, nullptr, *place, bytes));
 }
 
-/// NCCL can register what it has allocated with whom it meets, when it is
-/// recorded, and needs no copies of its own then.
+/// NCCL can register its own allocations with other ranks when a graph is
+/// recorded, and then needs no copies of its own.
 Expected<std::unique_ptr<Memory>> GpuDevice::allocateArena(uint64_t bytes) {
   if (!nccl)
     return allocate(bytes);
@@ -124,7 +124,7 @@ Expected<std::unique_ptr<Memory>> GpuDevice::allocateArena(uint64_t bytes) {
   const Status given = nccl->check(
       nccl->ncclMemAlloc(&place, std::max<uint64_t>(bytes, 1)), "ncclMemAlloc");
   if (!given.ok()) {
-    // It has one error for all that the driver may say.
+    // NCCL has a single error for all errors of the driver.
     const Expected<MemoryPool> left = pool();
     if (!left || left->capacity >= bytes)
       return given;

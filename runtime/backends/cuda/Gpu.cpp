@@ -90,7 +90,7 @@ Status Gpu::makeCurrent() const {
 }
 
 Expected<CUdeviceptr> Gpu::allocate(uint64_t bytes) const {
-  // The driver refuses to allocate nothing.
+  // The driver refuses to allocate 0 bytes.
   CUdeviceptr place = 0;
   const Status given = check(
       driver.cuMemAlloc(&place, std::max<uint64_t>(bytes, 1)), "cuMemAlloc");
@@ -130,7 +130,7 @@ Status Gpu::write(std::byte *to, const void *from, uint64_t bytes) const {
 Status Gpu::finish() const {
   Status status =
       check(driver.cuStreamSynchronize(copies), "cuStreamSynchronize");
-  // Nobody knows what it was that failed: what is copied may be freed next.
+  // The failed call is unknown: memory that is still copied may be freed next.
   if (!status.ok())
     driver.cuCtxSynchronize();
   return status;

@@ -2,10 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the driver. Out: a Device whose streams run behind the host.
-//
-// A context is current on one thread at a time each: whoever comes from another
-// thread enters it first.
+// In: the driver. Out: a Device whose streams run asynchronously to the host. A
+// context must be made current on each thread that uses the device.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_GPU_H
@@ -19,30 +17,30 @@
 
 namespace pprt::cuda {
 
-/// The driver, and of one GPU what all that use it share.
+/// The driver, and the common state of all users of one GPU.
 class Gpu {
 public:
-  /// Those that the process sees, at least one, without a context on any: a GPU
-  /// may be another process's alone.
+  /// Returns the GPUs that the process sees, at least one, without a context on
+  /// any: a GPU may belong to another process alone.
   static Expected<std::vector<SeenGpu>> see(const Driver &driver);
-  /// The one of that number among them.
+  /// Opens the one with that number among them.
   static Expected<std::shared_ptr<Gpu>> open(Driver driver, int ordinal = 0);
   ~Gpu();
 
-  /// Makes the context the calling thread's.
+  /// Makes the context current on the calling thread.
   Status makeCurrent() const;
-  /// A copy in either direction between the host and the device, at once.
+  /// Synchronous copies in either direction between the host and the device.
   Status read(void *to, const std::byte *from, uint64_t bytes) const;
   Status write(std::byte *to, const void *from, uint64_t bytes) const;
   Status check(CUresult result, const char *call) const {
     return driver.check(result, call);
   }
-  /// At least so many bytes, or which call failed and what is free (4).
+  /// At least that many bytes, or the failed call and the free memory (4).
   Expected<CUdeviceptr> allocate(uint64_t bytes) const;
   Expected<int> multiprocessors() const;
-  /// Of the host: for what it copies, and tries before a run.
+  /// Stream of the host, for its copies and for trials before a run.
   CUstream ownStream() const { return copies; }
-  /// Waits until nothing that it was given is at work, also after a failure.
+  /// Waits until all work of that stream has ended, also after a failure.
   Status finish() const;
 
   Driver driver;
@@ -54,12 +52,12 @@ private:
   CUstream copies = nullptr;
 };
 
-/// By rank of this process, which each have their own; none if all ranks of the
+/// By rank of this process, each with its own GPU; empty if all ranks of the
 /// run share one.
 using GpusByRank = std::map<uint32_t, std::shared_ptr<const Gpu>>;
 
-/// `all`: also those of the process's other devices. `nccl`: by which ranks
-/// meet that are not on this one.
+/// `all`: also those of the process's other devices. `nccl`: for ranks that are
+/// not on this one.
 std::unique_ptr<enqueued::StreamDevice>
 makeDevice(std::shared_ptr<Gpu> gpu, const GpusByRank &all = {},
            const std::shared_ptr<const Nccl> &nccl = nullptr);

@@ -94,11 +94,11 @@ Status Code::load(const ppx::ArtifactT &artifact) {
     return {};
   if (Status status = gpu->makeCurrent(); !status.ok())
     return status;
-  // The driver reads to a zero.
+  // The driver reads up to a zero byte.
   const std::string text(artifact.object.begin(), artifact.object.end());
   if (Status status = gpu->driver.checkPtx(text); !status.ok())
     return status;
-  // What the driver's compiler says is worth more than the error's name.
+  // The message of the driver's compiler says more than the error's name.
   char log[1024] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER,
                             CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
@@ -139,8 +139,8 @@ Code::Made Code::prepare(const ppx::ContractionT &contraction, bool mayFuse) {
   return made;
 }
 
-/// What the library does not take with its epilogues when it is asked, or when
-/// it is tried, is done without them.
+/// Computes epilogues separately if the library refuses them when it is asked,
+/// or at the trial run.
 Code::Made Code::prepare(const ppx::KernelT &kernel,
                          const ppx::ContractionT &contraction) {
   Made made = prepare(contraction, /*mayFuse=*/true);
@@ -188,7 +188,7 @@ Code::Made Code::prepare(const ppx::CompiledKernelT &body) {
 
 Status Code::warmUp(const Product &product, const ppx::KernelT &kernel,
                     bool &isRefused) const {
-  constexpr uint64_t kAlignment = 256; // of a workspace, the most of all
+  constexpr uint64_t kAlignment = 256; // of a workspace, the largest
   uint64_t bytes = 0;
   std::vector<CUdeviceptr> places;
   for (const auto &parameter : kernel.parameters) {

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A kernel's entry takes the address of each parameter, that of the launch's
-// scalars, and that of its gate, or null. All are in the device's memory. A
-// contraction is cublasLt's, which has no gate: the host looks at it. Epilogues
-// that cublasLt has refused are a function behind the product.
+// scalars, and that of its gate, or null. All are in the device's memory.
+// cublasLt computes contractions, and has no gates: the host reads them. A
+// function behind the product computes epilogues that cublasLt has refused.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_KERNELS_H
@@ -18,13 +18,13 @@ namespace pprt::cuda {
 struct GpuKernel final : Kernel {
   CUfunction function = nullptr;
   unsigned blocks = 0, threads = 0;
-  /// Instead of a function, if it is a contraction; or in front of one, which
-  /// is given these parameters.
+  /// Instead of a function, for a contraction; or in front of one, which takes
+  /// these parameters.
   std::unique_ptr<const Product> product;
   std::vector<uint32_t> unfused;
 };
 
-/// Memory of the device, while this lives.
+/// Memory of the device, freed with this object.
 class Scratch {
 public:
   explicit Scratch(std::shared_ptr<const Gpu> gpu) : gpu(std::move(gpu)) {}
@@ -57,9 +57,9 @@ private:
   const GpuKernel &kernel;
   const std::byte *const gate;
   Scratch table;   ///< of a product, if it needs one
-  Status prepared; ///< what went wrong with it
+  Status prepared; ///< failure to make it
   std::vector<CUdeviceptr> values;
-  std::vector<void *> parameters; ///< where the driver finds the function's
+  std::vector<void *> parameters; ///< as the driver takes them
 };
 
 /// The kernels of an artifact.
@@ -79,9 +79,9 @@ private:
   Made prepare(const ppx::ContractionT &contraction, bool mayFuse);
   Made prepare(const ppx::CompiledKernelT &body);
   /// Runs a product once, in memory of its own. What a library loads and sets
-  /// up when it runs something first, it must not while a step is recorded or
-  /// another device waits for this one.
-  /// Sets `isRefused` as Product::run().
+  /// up when it first runs something must not happen while a step is recorded
+  /// or another device waits for this one. Sets `isRefused` as Product::run()
+  /// does.
   Status warmUp(const Product &product, const ppx::KernelT &kernel,
                 bool &isRefused) const;
 

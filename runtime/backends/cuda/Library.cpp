@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The version is asked before the other calls are looked up: an old library is
-// told to be old, not to lack the first call that is newer.
+// The version is checked before the other calls are looked up: an old library
+// is reported as old, not as lacking the first call that is newer.
 //
 //===----------------------------------------------------------------------===//
 #include "Library.h"
@@ -19,8 +19,8 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
-// A name in a table is what is looked up, so the header must not mean another
-// function by it. PP_CALL_AS is for those of which it does.
+// The names in a table are looked up as they are, so the header must not rename
+// them by macros. PP_CALL_AS is for those that it renames.
 #define PP_TEXT(text) #text
 #define PP_EXPANDED(text) PP_TEXT(text)
 #define PP_CALL(name)                                                          \
@@ -41,14 +41,14 @@ using namespace pprt::cuda;
 
 namespace {
 
-/// What a message says of a library.
+/// Description of a library in messages.
 struct Kind {
   const char *what;   ///< in words
-  const char *oldest; ///< version that will do
+  const char *oldest; ///< oldest version that works
   std::string remedy;
 };
 
-/// Where the system does not look by itself.
+/// Folder of a library that the system does not find by itself.
 std::string ofPip(const std::string &package, const std::string &folder) {
   return "of pip the package " + package + ", with LD_LIBRARY_PATH at " +
          "nvidia/" + folder + "/lib of its site-packages";
@@ -92,7 +92,7 @@ public:
                                           " (" + kind.remedy + ")");
   }
 
-  /// The call `name`, or null and a failure that names it.
+  /// Returns the call `name`, or null and sets a failure that names it.
   template <typename Call> Call find(const char *name) {
     if (!status.ok())
       return nullptr;
@@ -106,7 +106,7 @@ public:
 
   bool has(const char *name) const { return dlsym(handle, name) != nullptr; }
 
-  /// Fails unless `isEnough`; `version` in the words of its users.
+  /// Fails unless `isEnough`; `version` as users write it.
   void require(bool isEnough, const std::string &version) {
     if (status.ok() && !isEnough)
       status =
@@ -115,7 +115,7 @@ public:
   }
 
   Status status;
-  std::string file; ///< what answers
+  std::string file; ///< that was opened
 
 private:
   std::string describe() const { return file.empty() ? "" : " in " + file; }
@@ -200,8 +200,8 @@ Expected<Nccl> cuda::openNccl(int cuda, const std::vector<std::string> &names) {
   return table;
 }
 
-/// The first version of CUDA whose driver reads a version of PTX, 86 for 8.6,
-/// by the release notes of the PTX ISA.
+/// Returns the first version of CUDA whose driver reads a version of PTX, 86
+/// for 8.6, according to the release notes of the PTX ISA.
 static int versionThatReads(int ptx) {
   static constexpr std::pair<int, int> kFirst[] = {
       {80, 12000}, {81, 12010}, {82, 12020}, {83, 12030}, {84, 12040},

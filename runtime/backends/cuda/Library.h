@@ -2,16 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// One binary runs where there is a GPU and where there is none, so nothing of
-// NVIDIA's is linked: each library is a table of the calls that the engine
-// makes
-// (*Calls.def), looked up by the names that the library exports. What is
-// missing is named: the library, the call, or the version that it takes. Calls
-// have the types of CUDA's headers, and are spelled as in any program:
-// driver.cuMemAlloc(...) is the member cuMemAlloc_v2, by the header's macro.
+// One binary runs with and without a GPU, so no library of NVIDIA's is linked:
+// each is a table of the calls that the engine makes (*Calls.def), looked up by
+// the names that the library exports. Failures name the missing library, the
+// missing call, or the version that is needed. Calls have the types of CUDA's
+// headers, and are spelled as in any program: driver.cuMemAlloc(...) is the
+// member cuMemAlloc_v2, by the header's macro.
 //
-// An opened library stays: it has threads, and work to do when the process
-// ends.
+// An opened library is never closed: it has threads, and work to do when the
+// process ends.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_LIBRARY_H
@@ -34,14 +33,14 @@ namespace pprt::cuda {
 /// The driver.
 struct Driver {
 #include "DriverCalls.def"
-  std::string file; ///< what answers
-  int version = 0;  ///< of CUDA, at most: 12080 is 12.8
-  /// Whether an emulated library answers, that runs kernels on the processor.
+  std::string file; ///< that was opened
+  int version = 0;  ///< newest CUDA that it supports: 12080 is 12.8
+  /// Whether it is an emulated library, which runs kernels on the processor.
   bool isEmulated = false;
 
-  /// Success, or what `call` says of itself: exit code 4 for memory, else 15.
+  /// Returns success or the error of `call`: exit code 4 for memory, else 15.
   Status check(CUresult result, const char *call) const;
-  /// Fails (device) if the module is of a later version of PTX than it reads.
+  /// Fails (device) if the module needs a later version of PTX than it reads.
   Status checkPtx(const std::string &module) const;
 };
 
@@ -62,20 +61,20 @@ struct Nccl {
   std::string file;
   int version = 0; ///< 22809 is 2.28.9
 
-  /// Success, which ncclInProgress is not, or what `call` says of itself.
+  /// Returns success, which excludes ncclInProgress, or the error of `call`.
   Status check(ncclResult_t result, const char *call) const;
 };
 
-/// 12.8 of 12080.
+/// Prints 12.8 for 12080.
 std::string printVersion(int version);
 
-/// What cuBLAS's file may be called that works on a driver of that version of
-/// CUDA, the best first.
+/// Returns possible file names of a cuBLAS that works on a driver of that CUDA
+/// version, the best first.
 std::vector<std::string> blasFiles(int cuda);
 
-/// The first of `names` that is there, with all its calls, or what is missing
-/// (exit code 15). `cuda`: the driver's version, which what is installed is to
-/// fit.
+/// Opens the first of `names` that exists, with all its calls, or fails (exit
+/// code 15) with what is missing. `cuda`: the driver's version, which the
+/// installed library must fit.
 Expected<Driver> openDriver(const std::vector<std::string> &names = {
                                 "libcuda.so.1"});
 Expected<Blas> openBlas(int cuda, const std::vector<std::string> &names);

@@ -8,8 +8,8 @@
 //   1, 2   run, middle
 //   3, 4   strides of the sources: outer, middle
 //   5, 6   those of the targets
-//   7, 8   how many sources and targets there are
-//   9...   where they begin, sources first
+//   7, 8   numbers of sources and targets
+//   9...   their addresses, sources first
 //
 //===----------------------------------------------------------------------===//
 #include "Moves.h"
@@ -26,13 +26,13 @@ using namespace pprt::cuda;
 
 namespace {
 
-/// How elements are read into, and written from, the register that they are
-/// reduced in.
+/// Code that loads elements into the register that they are reduced in, and
+/// stores them from it.
 struct ElementText {
   std::string bytes;
-  std::string number; ///< what instructions compute in
+  std::string number; ///< type of the computing instructions
   std::string load;   ///< from [%place] to %b
-  std::string store;  ///< makes %word of %a
+  std::string store;  ///< converts %a to %word
   std::string word;   ///< its type in memory
 };
 
@@ -73,7 +73,7 @@ static ElementText textOf(ppx::ElementType element) {
   case ppx::ElementType_i1:
     break;
   }
-  // Bytes; what is above them is not written.
+  // Bytes; higher bits are not written.
   return {"1", ".u32", "ld.global.u8 %b, [%place];", "mov.b32 %word, %a;",
           ".b8"};
 }
@@ -88,7 +88,7 @@ static std::string reduceText(ppx::Reduction reduction,
   switch (reduction) {
   case ppx::Reduction_max:
   case ppx::Reduction_min: {
-    // A NaN of either side wins.
+    // A NaN on either side wins.
     const std::string compare = reduction == ppx::Reduction_max ? "gt" : "lt";
     std::string result = "  setp." + compare + number + " %wins, %a, %b;\n";
     if (isFloat)
@@ -108,7 +108,7 @@ static std::string reduceText(ppx::Reduction reduction,
          " %a, %a, %b;\n";
 }
 
-/// NEXT reads what the next source has.
+/// NEXT reads the next source's element.
 static constexpr char kMoveText[] = R"(
 .visible .entry NAME(.param .u64 table)
 {
@@ -203,7 +203,7 @@ Mover::~Mover() {
 }
 
 Expected<CUfunction> Mover::kernel(const enqueued::BoundMove &move) {
-  // Of one source nothing is reduced.
+  // A single source is not reduced.
   const ppx::Reduction reduction =
       move.sources.size() > 1 ? move.reduction : ppx::Reduction_sum;
   const std::string name = "pp_move_" + std::to_string(int(move.element)) +

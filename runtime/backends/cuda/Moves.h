@@ -24,7 +24,7 @@ public:
   explicit Mover(std::shared_ptr<const Gpu> gpu) : gpu(std::move(gpu)) {}
   ~Mover();
 
-  /// As long as the mover is there, the launch can be launched.
+  /// The mover must outlive the launch.
   Expected<std::unique_ptr<const Launch>> bind(const enqueued::BoundMove &move);
 
 private:

@@ -22,7 +22,7 @@ static constexpr plugins::Wanted kLibrary = {
 
 namespace {
 
-/// What the library exports.
+/// Functions that the library exports.
 struct Functions {
   cuda::OpenFunction *open;
   cuda::ProcessorFunction *processor;

@@ -1,4 +1,4 @@
-//===- Plugin.cpp - what others find in this shared library ---------------===//
+//===- Plugin.cpp - entry points of this shared library -------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -19,7 +19,7 @@ extern "C" __attribute__((visibility("default"))) const char *pprtCudaBuild() {
 
 namespace {
 
-/// A GPU that a process sees, as processes tell each other.
+/// A GPU that a process sees, as sent to other processes.
 struct Record {
   uint32_t process;
   char id[sizeof(CUuuid)];
@@ -28,7 +28,7 @@ struct Record {
 
 } // namespace
 
-/// What each process sees, the same in all.
+/// Collects what each process sees, the same in all.
 static Expected<std::vector<Sight>> exchange(World &world, uint32_t worldSize,
                                              const std::vector<SeenGpu> &mine) {
   std::vector<Record> records;
@@ -54,7 +54,7 @@ static Expected<std::vector<Sight>> exchange(World &world, uint32_t worldSize,
   return sights;
 }
 
-/// What this process does alone, once it knows which GPUs it takes.
+/// The part that each process does alone, once it knows its GPUs.
 static Status open(const cuda::Driver &driver, const std::vector<int> &numbers,
                    RankRange ranks, bool areShared,
                    cuda::OpenedDevices &opened) {

@@ -71,7 +71,7 @@ ProductPart::ProductPart(std::shared_ptr<const BlasHandle> itsLibrary,
       addend(nullptr, library->blas.cublasLtMatrixLayoutDestroy),
       out(nullptr, library->blas.cublasLtMatrixLayoutDestroy) {}
 
-/// What an address in a slot is a multiple of, in bytes.
+/// Returns the alignment in bytes of an address in a slot.
 static uint32_t alignmentAt(uint64_t bytes) {
   const uint64_t bits = bytes | kSlotAlignment;
   return uint32_t(bits & -bits);
@@ -79,7 +79,7 @@ static uint32_t alignmentAt(uint64_t bytes) {
 
 Status ProductPart::prepare() {
   Status status = describe();
-  // What is chosen depends on how these are aligned, and is none without them.
+  // The choice depends on the alignment of these, and fails without them.
   if (status.ok())
     status = pointEpilogue([&](const MatrixProducts::Place &place) {
       return reinterpret_cast<const void *>(
@@ -188,8 +188,8 @@ Status ProductPart::describeMatrices() {
   return status;
 }
 
-/// Libraries before 12.9 do not know what pointers are, and not all products
-/// have an algorithm that does.
+/// Libraries before 12.9 do not support arrays of pointers, and not all
+/// products have an algorithm that does.
 Status ProductPart::choose() {
   Status status = describeMatrices();
   if (status.ok())
@@ -201,13 +201,13 @@ Status ProductPart::choose() {
   return status.ok() ? chooseAlgorithm() : status;
 }
 
-/// What the addresses are multiples of that calls are given.
+/// Returns the alignment of the addresses that calls get.
 uint32_t ProductPart::alignment(uint64_t MatrixProducts::Call::*place,
                                 ppx::ElementType type) const {
   uint64_t bits = 0;
   for (const MatrixProducts::Call &call : products.calls)
     bits |= call.*place * elementSize(type);
-  // Of strides the library knows itself.
+  // The library itself knows the strides.
   if (usesPointers)
     bits |= (place == &MatrixProducts::Call::left    ? products.left
              : place == &MatrixProducts::Call::right ? products.right
@@ -271,7 +271,7 @@ Status ProductPart::chooseAlgorithm() {
   return library->check(got, "cublasLtMatmulAlgoGetHeuristic");
 }
 
-/// For whoever asks NVIDIA about it.
+/// For questions to NVIDIA.
 std::string ProductPart::spell() const {
   const auto matrix = [&](const char *name, const Matrix &its,
                           ppx::ElementType type, uint32_t alignment) {
@@ -361,7 +361,7 @@ Status ProductPart::run(CUstream stream,
         right.get(), beta, array(2), out.get(), array(2), out.get(), &algorithm,
         scratch, workspaceBytes, stream));
   }
-  // The descriptor is everybody's, and what it points to, each launch's.
+  // All launches share the descriptor, but each has its own pointers in it.
   std::unique_lock<std::mutex> lock(pointers, std::defer_lock);
   if (products.vectorRole != MatrixProducts::Vector::none ||
       products.auxiliary) {

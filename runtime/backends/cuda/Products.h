@@ -2,21 +2,21 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: ppx.Contraction. Out: an object that gives a stream its calls of
-// cublasLt. Descriptors are made and the algorithm is chosen once, so every
-// launch adds in the same order. f32 is multiplied as f32, or as TF32 where the
+// In: ppx.Contraction. Out: an object that enqueues its cublasLt calls on a
+// stream. Descriptors are made and the algorithm is chosen once, so every
+// launch adds in the same order. f32 is multiplied as f32, or as TF32 if the
 // artifact allows that; bf16 is added up in f32, in the workspace, too.
 //
-// If the library has no algorithm for a product with its epilogues, it is made
-// without them where the artifact has them as a kernel.
+// If the library has no algorithm for a product with its epilogues, the product
+// is computed without them, provided that the artifact has them as a kernel.
 //
-// What extents leave over that are no multiples of 16 bytes is a product of its
-// own (Remainders.h).
+// Remainders of extents that are not multiples of 16 bytes are products of
+// their own (Remainders.h).
 //
 // A batch without one stride is one call on arrays of pointers if the library
-// has an algorithm for that, and else a call for each part that has a stride.
+// has an algorithm for that, else a call for each part that has a stride.
 //
-// cublasLt is opened with the first contraction: who has none needs none.
+// cublasLt is opened with the first contraction: other programs do not need it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_PRODUCTS_H
@@ -37,7 +37,7 @@ public:
   open(std::shared_ptr<const Gpu> gpu);
   ~BlasHandle();
 
-  /// Success, or what `call` says of itself: exit code 4 for memory, else 15.
+  /// Returns success or the error of `call`: exit code 4 for memory, else 15.
   Status check(cublasStatus_t result, const char *call) const;
 
   Blas blas;
@@ -51,7 +51,7 @@ private:
 template <typename Opaque>
 using Descriptor = std::unique_ptr<Opaque, cublasStatus_t (*)(Opaque *)>;
 
-/// One call of cublasLt for each of its products.
+/// One part of a product: a call of cublasLt for each of its items.
 class ProductPart {
 public:
   ProductPart(std::shared_ptr<const BlasHandle> library,
@@ -73,7 +73,7 @@ private:
   Status describe();
   Status describeMatrices();
   Status describeEpilogue() const;
-  /// Tells the operation where the vector and the matrix beside it are.
+  /// Sets the addresses of the vector and the matrix beside the product.
   Status pointEpilogue(
       const std::function<const void *(const MatrixProducts::Place &)> &address)
       const;
@@ -81,7 +81,7 @@ private:
   Status set(cublasLtMatmulDescAttributes_t attribute, T value) const;
   Status describe(Layout &layout, ppx::ElementType element,
                   const Matrix &matrix) const;
-  /// By pointers if it may, and can.
+  /// Chooses pointers if the product allows and the library supports them.
   Status choose();
   Status chooseAlgorithm();
   std::string spell() const;
@@ -95,13 +95,13 @@ private:
   uint32_t outParameter, workspace;
   uint64_t workspaceBytes;
   bool usesPointers; ///< instead of strides
-  /// As the type that is computed in has them; the others are not used.
+  /// Factors in the type of the sums; the others are not used.
   float alpha32, beta32;
   double alpha64, beta64;
 
   Descriptor<cublasLtMatmulDescOpaque_t> operation;
-  Layout left, right, addend, out; ///< out's is the addend's if it has none
-  mutable std::mutex pointers;     ///< of the operation, each launch's
+  Layout left, right, addend, out; ///< out is the addend if there is none
+  mutable std::mutex pointers;     ///< the operation's, set by each launch
   cublasLtMatmulAlgo_t algorithm = {};
 };
 
@@ -113,19 +113,19 @@ public:
   create(const std::shared_ptr<const BlasHandle> &library,
          const ppx::ContractionT &contraction, bool mayFuse = true);
 
-  /// Whether the contraction's epilogues are still to be done, and what the
-  /// library said to them.
+  /// Whether the contraction's epilogues remain to be computed, and the
+  /// library's error for them.
   bool isUnfused() const { return hasNoEpilogues; }
   const std::string &refusal() const { return whyUnfused; }
 
-  /// The bytes of its table, 0 if it needs none, and what is in it for launches
-  /// with these arguments.
+  /// Size of its table, 0 if it needs none, and the table's content for
+  /// launches with these arguments.
   uint64_t tableBytes() const;
   std::vector<CUdeviceptr>
   makeTable(const std::vector<CUdeviceptr> &arguments) const;
-  /// `arguments` are the kernel's parameters in order; `table` is where that is
-  /// in the device's memory. Sets `isRefused` if the library does not take what
-  /// it has named an algorithm for.
+  /// `arguments` are the kernel's parameters in order; `table` is the table's
+  /// address in the device's memory. Sets `isRefused` if the library refuses a
+  /// product that it has named an algorithm for.
   Status run(CUstream stream, const std::vector<CUdeviceptr> &arguments,
              CUdeviceptr table, bool *isRefused = nullptr) const;
 

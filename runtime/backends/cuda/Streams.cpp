@@ -35,7 +35,7 @@ struct GpuGraph final : enqueued::Graph {
   const CUgraphExec graph;
 };
 
-/// Of the host, which the device reads and writes by itself.
+/// Host memory that the device reads and writes directly.
 class PinnedMemory final : public Memory {
 public:
   PinnedMemory(std::shared_ptr<const Gpu> gpu, void *place, uint64_t bytes)
@@ -94,10 +94,10 @@ CUstream cuda::handleOf(const enqueued::Stream &stream) {
 }
 
 //===----------------------------------------------------------------------===//
-// What streams do
+// Stream commands
 //===----------------------------------------------------------------------===//
 
-// The driver refuses to copy nothing.
+// The driver refuses to copy 0 bytes.
 
 Status GpuStream::copy(std::byte *to, const std::byte *from, uint64_t bytes) {
   if (bytes > 0)
@@ -142,7 +142,7 @@ Status GpuStream::launchGraph(const enqueued::Graph &graph) {
 }
 
 //===----------------------------------------------------------------------===//
-// What makes them
+// Creation
 //===----------------------------------------------------------------------===//
 
 Expected<std::unique_ptr<enqueued::Stream>>
@@ -153,7 +153,7 @@ GpuStreams::makeStream(bool isUrgent) {
       return loaded.status();
     builtins = std::move(*loaded);
   }
-  int least = 0, greatest = 0; // a smaller number goes first
+  int least = 0, greatest = 0; // smaller numbers go first
   PP_TRY(*gpu, cuCtxGetStreamPriorityRange, &least, &greatest);
   CUstream stream = nullptr;
   PP_TRY(*gpu, cuStreamCreateWithPriority, &stream, CU_STREAM_NON_BLOCKING,
@@ -170,7 +170,7 @@ Expected<std::unique_ptr<enqueued::Event>> GpuStreams::makeEvent(bool isTimed) {
 }
 
 Expected<std::unique_ptr<Memory>> GpuStreams::hostMemory(uint64_t bytes) {
-  // The driver refuses to allocate nothing.
+  // The driver refuses to allocate 0 bytes.
   void *place = nullptr;
   PP_TRY(*gpu, cuMemHostAlloc, &place, std::max<uint64_t>(bytes, 1), 0);
   return std::unique_ptr<Memory>(new PinnedMemory(gpu, place, bytes));

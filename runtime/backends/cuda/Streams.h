@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the driver has is what an enqueued executor wants: streams and events
-// are the driver's, memory of the host is pinned, and a graph is a graph.
+// The driver offers what an enqueued executor needs: streams and events are the
+// driver's, host memory is pinned, and graphs are the driver's graphs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_STREAMS_H
@@ -15,10 +15,10 @@
 
 namespace pprt::cuda {
 
-/// The driver's, of a stream that GpuStreams made.
+/// Returns the driver's handle of a stream that GpuStreams made.
 CUstream handleOf(const enqueued::Stream &stream);
 
-/// The part of a device that has to do with streams.
+/// The part of a device that handles streams.
 class GpuStreams : public enqueued::StreamDevice {
 public:
   explicit GpuStreams(std::shared_ptr<const Gpu> gpu)
@@ -37,7 +37,7 @@ public:
   bindMove(const enqueued::BoundMove &move) override {
     return mover.bind(move);
   }
-  /// A product starts its gate's reading from the host.
+  /// The host reads the gate of a product.
   bool isCapturable(const ppx::KernelT &kernel, bool isGated) const override {
     return !isGated || !kernel.body.AsContraction();
   }

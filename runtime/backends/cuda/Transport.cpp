@@ -1,4 +1,4 @@
-//===- Transport.cpp - how ranks on several GPUs meet ---------------------===//
+//===- Transport.cpp - communication between GPUs -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -13,7 +13,7 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
-/// How long after NCCL has failed a notice of the cause may come.
+/// Time after a failure of NCCL in which a notice of the cause may come.
 static constexpr std::chrono::seconds kNotice(1);
 
 Expected<std::unique_ptr<enqueued::StreamTransport>>
@@ -43,8 +43,8 @@ Status GpuTransport::connect() {
   return notices ? notices->connect() : Status();
 }
 
-/// What NCCL says of a process that is gone is not why it went: whoever failed
-/// first tells.
+/// NCCL's error about a process that is gone is not the cause: the process that
+/// failed first reports it.
 Status GpuTransport::findCause(const Status &status) {
   const auto end = std::chrono::steady_clock::now() + kNotice;
   while (notices && std::chrono::steady_clock::now() < end) {

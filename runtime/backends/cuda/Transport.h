@@ -1,10 +1,10 @@
-//===- Transport.h - how ranks on several GPUs meet -------------*- C++ -*-===//
+//===- Transport.h - communication between GPUs -----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives, for an executor: what it gives streams, and who tells other
-// processes of a failure. NCCL sees that a process is gone late or never, so
-// that goes by the world's own transport, which carries nothing else.
+// Collectives, for an executor: enqueues them on streams, and reports failures
+// to other processes. NCCL notices late or never that a process is gone, so the
+// world's own transport, which carries nothing else, reports it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_CUDA_TRANSPORT_H
@@ -51,7 +51,7 @@ private:
   Status findCause(const Status &status);
 
   World &world;
-  /// Null: one process. The communicators ask it until they are gone.
+  /// Null: one process. The communicators ask it as long as they live.
   const std::unique_ptr<PolledTransport> notices;
   Collectives collectives;
 };

@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that an engine asks of a device, with nothing behind it: the skeleton to
-// start a backend from. Memory has addresses and no pages, so that whoever
-// touches it is caught. Launches, copies and flags are counted; comm ops move
-// their names and not their data, and are checked: all members come, each in
-// its order. Counted are these, too, and the bytes that each member would have
-// sent, as Communication.h has them. What is left of a step's time is the
-// engine's own.
+// Every function that an engine needs of a device, with nothing behind it: the
+// skeleton to start a backend from. Memory has addresses and no pages, so that
+// any access to it is caught. Launches, copies and flags are counted; comm ops
+// move their names instead of their data, and are checked: all members must
+// come, each in its order. They are counted, too, and the bytes that each
+// member would have sent, as in Communication.h. The remaining time of a step
+// is the engine's own.
 //
 //===----------------------------------------------------------------------===//
 #include "../Backends.h"
@@ -23,13 +23,13 @@ using namespace pprt;
 
 namespace {
 
-/// On a cache line of its own: each is one thread's.
+/// On its own cache line, because each belongs to one thread.
 struct alignas(64) Counts {
   uint64_t launches = 0, copies = 0, flags = 0;
 };
 
 //===----------------------------------------------------------------------===//
-// The transport: another one, in which each member sends all its name
+// The transport: another one, in which each member sends all others its name
 //===----------------------------------------------------------------------===//
 
 class NullTransport final : public PolledTransport {
@@ -58,7 +58,7 @@ public:
   struct alignas(64) CommOp {
     Ticket ticket = 0; ///< the carrier's
     uint64_t name = 0, mine = 0;
-    std::vector<uint64_t> all;        ///< what each member sent
+    std::vector<uint64_t> all;        ///< by member, the name it sent
     const CommOp *previous = nullptr; ///< of the member, at the place
     uint64_t started = 0, completed = 0;
     uint64_t bytes = 0; ///< that the member would send in a round
@@ -72,8 +72,8 @@ private:
   std::map<std::tuple<uint64_t, Section, uint32_t>, const CommOp *> last;
 };
 
-/// What a member sends: of a sum for all, as much as is needed when each member
-/// adds a share.
+/// Bytes that a member sends: for a sum for all, as many as are needed when
+/// each member adds a share.
 uint64_t sentBytes(const std::vector<Move> &moves, uint32_t member,
                    uint64_t members) {
   uint64_t sent = 0, summed = 0;
@@ -151,7 +151,7 @@ Progress NullTransport::test(Ticket ticket, uint64_t round) {
 // The device
 //===----------------------------------------------------------------------===//
 
-/// Addresses that nobody can read or write.
+/// Addresses that cannot be read or written.
 class NullMemory final : public Memory {
 public:
   NullMemory(void *pages, uint64_t bytes) : pages(pages), bytes(bytes) {}

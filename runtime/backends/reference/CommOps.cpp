@@ -1,4 +1,4 @@
-//===- CommOps.cpp - who waits for whom, and whether they agree -----------===//
+//===- CommOps.cpp - members of comm ops, and their agreement -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,11 +1,11 @@
-//===- CommOps.h - who waits for whom, and whether they agree ---*- C++ -*-===//
+//===- CommOps.h - members of comm ops, and their agreement -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: sends, receives and collectives, each as it arrives at the head of its
 // queue. Out: the members of a comm op when the last of them arrives. A send
 // meets the receive on the other side of its edge, a collective the other
-// members of its group, whatever they say: whether they mean the same is asked
+// members of its group, whatever their operands: whether these agree is checked
 // afterwards. Queues are assumed to keep their order, so that an edge or a
 // group has one comm op at a time.
 //
@@ -27,7 +27,7 @@ struct QueueRef {
   uint32_t rank, queue;
 };
 
-/// One side of a comm op: what it is about to do, and in which section.
+/// One side of a comm op: its instruction, and its section.
 struct Side {
   const ppx::ProgramT &program;
   const ppx::InstructionT &instruction;
@@ -42,23 +42,23 @@ public:
   CommOps(const ppx::ArtifactT &artifact, const Mesh &mesh)
       : artifact(artifact), mesh(mesh) {}
 
-  /// All members if `ref`, which is at `instruction`, is the last to come; none
-  /// if others are missing. A send is member 0 and its receive member 1, those
-  /// of a collective have the order of their group.
+  /// Returns all members if `ref`, which is at `instruction`, arrives last;
+  /// none if others are missing. A send is member 0 and its receive member 1;
+  /// members of a collective have the order of their group.
   std::vector<QueueRef> arrive(QueueRef ref,
                                const ppx::InstructionT &instruction);
 
-  /// Whether others are where `ref`, at `instruction`, is to come.
+  /// Whether other members wait for `ref` at `instruction`.
   bool isExpected(QueueRef ref, const ppx::InstructionT &instruction) const;
 
 private:
-  /// What carries a comm op: an edge, or an instance of a group.
+  /// The carrier of a comm op: an edge, or an instance of a group.
   using Key = std::tuple<ppx::Opcode, uint32_t, uint32_t>;
   Key keyOf(QueueRef ref, const ppx::InstructionT &instruction) const;
 
   const ppx::ArtifactT &artifact;
   const Mesh &mesh;
-  /// Who has arrived, by member.
+  /// The members that have arrived.
   std::map<Key, std::map<uint32_t, QueueRef>> waiting;
 };
 

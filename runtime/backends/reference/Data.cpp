@@ -18,7 +18,7 @@ using namespace pprt::reference;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// How an element type is stored, and the type its sums are computed in.
+/// The stored type of an element, and the type of its sums.
 template <typename StoredType, typename ValueType> struct Plain {
   using Stored = StoredType;
   using Value = ValueType;
@@ -67,14 +67,14 @@ static void withElement(ppx::ElementType element, Visitor visitor) {
 
 template <typename Value>
 static Value combine(ppx::Reduction reduction, Value a, Value b) {
-  // Integers are compared as signed numbers.
+  // Compares integers as signed numbers.
   auto less = [](Value x, Value y) {
     if constexpr (std::is_integral_v<Value> && sizeof(Value) > 1)
       return std::make_signed_t<Value>(x) < std::make_signed_t<Value>(y);
     else
       return x < y;
   };
-  // The first NaN is the largest and the smallest.
+  // The first NaN is both the largest and the smallest.
   auto isNaN = [](Value x) { return x != x; };
   switch (reduction) {
   case ppx::Reduction_sum:
@@ -133,7 +133,7 @@ bool reference::isFinite(ppx::ElementType element, const uint8_t *bytes,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A tensor seen around one dimension: `outer` rows of `bytes` each, where
+/// A tensor viewed around one dimension: `outer` rows of `bytes` each, where
 /// `bytes` spans the dimension and all inside of it.
 struct Rows {
   uint64_t outer = 1, bytes;
@@ -145,7 +145,7 @@ struct Rows {
 };
 } // namespace
 
-/// Part `index` of `count` equal parts of `tensor` along `dimension`.
+/// Returns part `index` of `count` equal parts of `tensor` along `dimension`.
 static Bytes slice(const Bytes &tensor, const std::vector<uint64_t> &shape,
                    uint32_t dimension, uint64_t index, uint64_t count) {
   const Rows rows(shape, dimension, tensor.size());
@@ -158,7 +158,7 @@ static Bytes slice(const Bytes &tensor, const std::vector<uint64_t> &shape,
   return result;
 }
 
-/// The tensors of `shape` one after another along `dimension`.
+/// Returns the tensors of `shape` one after another along `dimension`.
 static Bytes concatenate(const std::vector<Bytes> &tensors,
                          const std::vector<uint64_t> &shape,
                          uint32_t dimension) {

@@ -18,10 +18,10 @@ namespace pprt::reference {
 
 using Bytes = std::vector<uint8_t>;
 
-/// The outputs of all members for the collective's input `operand`, in member
-/// order. `instruction` is any member's; `input` is the slot of the inputs,
-/// which all have its element type and shape. In a permute, member i of the
-/// inputs is member receivers[i] of the outputs.
+/// Returns the outputs of all members for the collective's input `operand`, in
+/// member order. `instruction` is any member's; `input` is the slot of the
+/// inputs, which all have its element type and shape. In a permute, member i of
+/// the inputs is member receivers[i] of the outputs.
 std::vector<Bytes> runCollective(const ppx::InstructionT &instruction,
                                  size_t operand, const ppx::SlotT &input,
                                  const std::vector<Bytes> &inputs,

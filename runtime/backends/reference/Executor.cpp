@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which instruction starts next, and what it does to the bytes of its rank. Who
-// meets whom is CommOps' to say, what a collective computes Data's, whether
-// memory is used as it should be MemoryWatch's.
+// Chooses the next instruction, and applies it to the bytes of its rank.
+// CommOps determines which ranks meet, Data computes collectives, and
+// MemoryWatch checks the use of memory.
 //
 //===----------------------------------------------------------------------===//
 #include "Executor.h"
@@ -27,7 +27,7 @@ namespace {
 /// One queue of one rank in the current section.
 struct QueueState {
   std::vector<const ppx::InstructionT *> instructions;
-  std::vector<IssuePlace> places; ///< of each, in the order of issue, if any
+  std::vector<IssuePlace> places; ///< in the order of issue, if any
   size_t completed = 0;
   bool started = false; ///< the head, which then waits for its partners
   bool offered = false; ///< the queue is among those to pick from
@@ -41,11 +41,11 @@ struct RankState {
   const ppx::ProgramT *program = nullptr;
   uint32_t run = 0; ///< 0 setup, 1 to steps the bodies, then the teardown
   std::vector<QueueState> queues;
-  /// The places of those that the device takes one after the other, in
-  /// descending order: the last is the next.
+  /// Places of the instructions that the device takes in order, in descending
+  /// order: the last is the next.
   std::vector<IssuePlace> issued;
   std::vector<uint8_t> arena;
-  std::optional<MemoryWatch> watch; ///< if asked for
+  std::optional<MemoryWatch> watch; ///< if requested
 };
 
 class Executor {
@@ -103,7 +103,7 @@ private:
   std::vector<RankState> ranks;
   std::vector<QueueRef> startable;
   CommOps commOps;
-  /// What a shared device began last: its run and its place.
+  /// Run and place of the last instruction that a shared device began.
   std::optional<std::pair<uint32_t, IssuePlace>> taken;
   Result result;
 };
@@ -123,7 +123,7 @@ Section Executor::sectionOf(uint32_t run) const {
 void Executor::initialize(uint32_t rank, size_t programIndex) {
   RankState &state = ranks[rank];
   state.program = artifact.programs[programIndex].get();
-  // What nobody writes must not look like a value.
+  // Bytes that are never written must not look like a value.
   state.arena.assign(state.program->arena_bytes, 0xA5);
   if (options.watchMemory)
     state.watch.emplace(artifact, *state.program);
@@ -186,7 +186,7 @@ bool Executor::isTakenInOrder(const ppx::InstructionT &instruction) const {
   return false;
 }
 
-/// Whether the device takes the head of the queue before all else that is left.
+/// Whether the device takes the head of the queue before all others.
 bool Executor::isNext(const RankState &state, const QueueState &queue) const {
   if (!isTakenInOrder(*queue.head()))
     return true;
@@ -201,9 +201,9 @@ bool Executor::isNext(const RankState &state, const QueueState &queue) const {
          });
 }
 
-/// Whether what a shared device is told to do at one place is one instruction
-/// or one comm op: it does one thing after the other, and in which order two
-/// things of one place come nobody has said.
+/// Whether the instructions that a shared device gets at one place are a single
+/// instruction or comm op: the device executes one thing after the other, and
+/// two things at one place would have no order.
 bool Executor::isOneUnit(QueueRef ref) {
   const RankState &state = ranks[ref.rank];
   const QueueState &queue = state.queues[ref.queue];
@@ -263,7 +263,7 @@ void Executor::start(QueueRef ref) {
   }
 }
 
-/// The head waits where it meets its partners; the last to come lets all go.
+/// The head waits for its partners; the last to arrive completes all of them.
 void Executor::arrive(QueueRef ref) {
   const std::vector<QueueRef> members = commOps.arrive(ref, headOf(ref));
   for (QueueRef member : members)
@@ -299,7 +299,7 @@ void Executor::complete(QueueRef ref) {
     offer(rank);
 }
 
-/// Notes what is wrong with how the head has used memory.
+/// Records wrong uses of memory by the head.
 void Executor::watch(QueueRef ref) {
   if (!ranks[ref.rank].watch)
     return;
@@ -311,7 +311,7 @@ void Executor::watch(QueueRef ref) {
     result.clobbers.push_back(describe(ref) + " " + clobber);
 }
 
-/// The same of the host, after a section.
+/// The same for the host, after a section.
 void Executor::watchHost(uint32_t rank) {
   if (!ranks[rank].watch)
     return;
@@ -358,7 +358,7 @@ std::string Executor::describeStall() const {
   return text;
 }
 
-/// An index into `startable`.
+/// Returns an index into `startable`.
 size_t Executor::pickStartable() {
   if (options.seed % 2 == 0)
     return random() % startable.size();
@@ -408,7 +408,7 @@ Result Executor::run() {
 // Data
 //===----------------------------------------------------------------------===//
 
-/// What an instruction that needs no partner does.
+/// Executes an instruction that needs no partner.
 void Executor::execute(QueueRef ref) {
   const ppx::InstructionT &head = headOf(ref);
   const size_t count = head.arguments.size();
@@ -458,7 +458,7 @@ void Executor::execute(QueueRef ref) {
   }
 }
 
-/// What the members of a comm op do; a send and its receive are members 0, 1.
+/// Executes a comm op for its members; a send and its receive are members 0, 1.
 void Executor::exchange(const std::vector<QueueRef> &members) {
   const ppx::InstructionT &head = headOf(members.front());
   if (head.opcode != ppx::Opcode_collective) {

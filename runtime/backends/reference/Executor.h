@@ -2,14 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs an artifact as slowly and as plainly as it can be run: in one thread,
-// one instruction at a time, nothing buffered, picking at random among all
-// queue heads that may start: evenly, or by priorities that are drawn once, so
-// that some queues starve for as long as they can. It stalls exactly if no head
-// may start while some remain, so that a deadlock needs no timeout. In: an
-// artifact of sound structure. Out: how the run ended, the races and clobbered
-// reads that its own detectors saw, and the final bytes of every arena, to be
-// compared between interleavings and with other backends. It shares no code
+// Runs an artifact as slowly and as plainly as possible: in one thread, one
+// instruction at a time, nothing buffered, picking at random among all queue
+// heads that may start: evenly, or by priorities that are drawn once, so that
+// some queues starve for as long as they can. It stalls exactly if no head may
+// start while some remain, so that a deadlock needs no timeout. In: an artifact
+// of sound structure. Out: how the run ended, the races and clobbered reads
+// that its own detectors saw, and the final bytes of every arena, for
+// comparison between interleavings and with other backends. It shares no code
 // with the static checks, which it judges.
 //
 //===----------------------------------------------------------------------===//
@@ -35,8 +35,8 @@ struct KernelCall {
   std::vector<int64_t> scalars;
 };
 
-/// The shard of an argument that a rank wants at `bytes`; for a parameter or
-/// state before the setup, for an input at each load.
+/// A request for a rank's shard of an argument, to be written to `bytes`; for a
+/// parameter or state before the setup, for an input at each load.
 struct LoadCall {
   uint32_t rank;
   uint32_t argument;
@@ -45,7 +45,7 @@ struct LoadCall {
   uint64_t size;
 };
 
-/// What a device takes at once of what was issued to it (pprt/IssueOrder.h).
+/// How a device takes the instructions issued to it (pprt/IssueOrder.h).
 enum class DeviceModel { channels, ordered, shared };
 
 /// A place in the order of issue, compared as a pair.
@@ -53,14 +53,14 @@ using IssuePlace = std::pair<uint32_t, uint32_t>;
 
 struct Options {
   DeviceModel model = DeviceModel::channels;
-  /// Of the other two: where an instruction comes in the order of issue. Given
-  /// a rank, a section and an index into the rank's list of it.
+  /// For `ordered` and `shared`: the place of an instruction in the order of
+  /// issue, given a rank, a section and an index into the rank's list.
   std::function<IssuePlace(uint32_t, Section, uint32_t)> place;
   /// Even seeds pick evenly, odd ones by priorities.
   uint64_t seed = 0;
   uint32_t steps = 2;
   bool watchMemory = true;
-  /// Both may be empty: then kernels and loads leave memory as it is.
+  /// Both may be empty: kernels and loads then leave memory as it is.
   std::function<void(const KernelCall &)> runKernel;
   std::function<void(const LoadCall &)> load;
 };
@@ -68,22 +68,21 @@ struct Options {
 enum class End {
   finished,  ///< all ranks ran their teardowns
   stalled,   ///< instructions remain and none may start
-  mismatched ///< two sides of a comm op expected different things, or what
-             ///< does not meet was issued to a shared device as one
+  mismatched ///< two sides of a comm op expected different things, or a shared
+             ///< device was given instructions that do not meet as one
 };
 
-/// What an emit is known by in any interleaving: rank, output, step and
-/// micro-batch.
+/// Identifies an emit in any interleaving: rank, output, step and micro-batch.
 using EmitKey = std::tuple<uint32_t, uint32_t, int64_t, int64_t>;
 
 struct Result {
   End end = End::finished;
-  /// Of a stall, every waiting head and what it waits for; of a mismatch, both
-  /// sides.
+  /// For a stall, every waiting head and what it waits for; for a mismatch,
+  /// both sides.
   std::string reason;
   std::vector<std::string> races;
   /// Reads of bytes that were never written, or last through another slot; and
-  /// writes to what the same instruction reads elsewhere.
+  /// writes to bytes that the same instruction reads through another argument.
   std::vector<std::string> clobbers;
   std::vector<std::vector<uint8_t>> arenas; ///< per rank
   std::map<EmitKey, std::vector<uint8_t>> emitted;

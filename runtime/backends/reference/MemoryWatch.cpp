@@ -24,7 +24,7 @@ bool MemoryWatch::isRead(const ppx::InstructionT &instruction,
     return argument == 0;
   case ppx::Opcode_flag:
     return argument + 1 < count;
-  case ppx::Opcode_gate: // what a skipped kernel does not write stays
+  case ppx::Opcode_gate: // bytes that a skipped kernel does not write stay
   case ppx::Opcode_send:
   case ppx::Opcode_emit:
     return true;
@@ -65,7 +65,7 @@ MemoryWatch::complete(const ppx::InstructionT &instruction) {
         isRead(instruction, i)) {
       note(findings.races,
            detector.read(instruction.queue, *program->slots[slot]));
-      // A running sum begins with what is loaded for its first micro-batch.
+      // A running sum begins with the value loaded for its first micro-batch.
       const bool isSum = isWritten(instruction, i);
       note(findings.clobbers,
            writers.read(slot, isSum ? nullptr : &instruction));
@@ -81,8 +81,8 @@ MemoryWatch::complete(const ppx::InstructionT &instruction) {
   return findings;
 }
 
-/// What one argument writes, no other may touch: an engine may write before it
-/// has read all. Only an all_reduce may leave a sum where its input was.
+/// A written argument must overlap no other: an engine may write before it has
+/// read all. Only an all_reduce may leave a sum in the place of its input.
 void MemoryWatch::compareOperands(const ppx::InstructionT &instruction,
                                   Findings &findings) const {
   const size_t count = instruction.arguments.size();

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Watches one rank as it runs. In: its instructions, as they start and
-// complete; each is assumed to touch its arguments and nothing else. Out: the
-// races, reads of what was meant for another slot, and writes to what the same
-// instruction touches elsewhere.
+// complete; each is assumed to touch only its arguments. Out: races, reads of
+// bytes meant for another slot, and writes to bytes that the same instruction
+// touches through another argument.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_REFERENCE_MEMORYWATCH_H
@@ -36,9 +36,9 @@ public:
   void start(const ppx::InstructionT &instruction) {
     detector.start(instruction.queue, instruction.waits);
   }
-  /// It has touched its arguments.
+  /// The instruction has touched its arguments.
   Findings complete(const ppx::InstructionT &instruction);
-  /// Between sections the host may read whatever it has filled. Clobbers only.
+  /// Between sections the host may read all slots it has filled. Clobbers only.
   std::vector<std::string> readAll() const;
 
 private:

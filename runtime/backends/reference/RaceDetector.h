@@ -4,9 +4,9 @@
 //
 // Watches one rank. Every byte of the arena has a shadow: the last write and,
 // per queue, the last read. An access is a race if it conflicts with one in the
-// shadow of which its queue cannot have heard through waits. The first race of
-// a run is found whatever the interleaving, because queue order and waits are
-// the same in all of them.
+// shadow that its queue's waits do not order before it. The first race of a run
+// is found whatever the interleaving, because queue order and waits are the
+// same in all of them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_REFERENCE_RACEDETECTOR_H
@@ -28,8 +28,8 @@ public:
   void startSection();
   /// The next instruction of `queue` starts; its waits hold.
   void start(uint32_t queue, const std::vector<ppx::Wait> &waits);
-  /// The instruction that `queue` has started touches `slot`. Returns what is
-  /// wrong with that, or nothing.
+  /// The instruction that `queue` has started touches `slot`. Returns a
+  /// description of the race, or nothing.
   std::string read(uint32_t queue, const ppx::SlotT &slot);
   std::string write(uint32_t queue, const ppx::SlotT &slot);
   /// The instruction that `queue` has started is complete.
@@ -52,7 +52,7 @@ private:
 
   std::vector<Shadow> shadows; ///< per byte of the arena
   std::vector<Clock> known;    ///< per queue
-  /// Per queue and completed instruction, what was known after it.
+  /// Per queue and completed instruction, the clock after it.
   std::vector<std::vector<Clock>> history;
 };
 

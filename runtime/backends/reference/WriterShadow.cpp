@@ -1,4 +1,4 @@
-//===- WriterShadow.cpp - who wrote each byte last ------------------------===//
+//===- WriterShadow.cpp - the last writer of each byte --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -18,11 +18,11 @@ void WriterShadow::write(uint32_t slot, const ppx::InstructionT *instruction) {
               isLoad ? instruction : nullptr);
 }
 
-/// Whether the two are for the same shard over time of what is loaded.
+/// Whether both are for the same shard over time of the loaded argument.
 bool WriterShadow::areOfOnePart(const ppx::InstructionT &load,
                                 const ppx::InstructionT &reader) const {
   int64_t loaded = load.micro_batch, read = reader.micro_batch;
-  // Row-major over the time axes, of which some split it.
+  // Row-major over the time axes, some of which split it.
   for (size_t i = artifact->axes.size(); i-- > 0;) {
     const ppx::AxisT &axis = *artifact->axes[i];
     if (axis.kind != ppx::AxisKind_time || axis.size == 1)

@@ -1,12 +1,12 @@
-//===- WriterShadow.h - who wrote each byte last ----------------*- C++ -*-===//
+//===- WriterShadow.h - the last writer of each byte ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Watches the arena of one rank as it runs: every byte has a shadow, the slot
-// through which it was written last, and the load that did, if one did. A read
-// through another slot sees what was not meant for it, and so does one for
-// another micro-batch than that which was loaded. Nothing is concluded from the
-// program's text.
+// through which it was last written, and the load that wrote it, if any. A read
+// through another slot, or for another micro-batch than the loaded one, gets
+// bytes that were not meant for it. Nothing is concluded from the program's
+// text.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_REFERENCE_WRITERSHADOW_H
@@ -26,9 +26,9 @@ public:
       : artifact(&artifact), program(&program),
         writers(program.arena_bytes, kNobody), loads(program.arena_bytes) {}
 
-  /// `instruction` is null of the host.
+  /// `instruction` is null for the host.
   void write(uint32_t slot, const ppx::InstructionT *instruction);
-  /// What is wrong with reading `slot` now, or nothing.
+  /// Returns a description of an error in reading `slot` now, or nothing.
   std::string read(uint32_t slot, const ppx::InstructionT *instruction) const;
 
 private:
@@ -36,7 +36,7 @@ private:
                     const ppx::InstructionT &reader) const;
 
   static constexpr uint32_t kNobody = ~uint32_t(0);
-  /// The slot whose memory this is: of a part, that of the whole.
+  /// The slot that owns the memory: the whole of a part, else the slot.
   uint32_t ownerOf(uint32_t slot) const {
     const int32_t whole = program->slots[slot]->part_of;
     return whole >= 0 ? uint32_t(whole) : slot;

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A counter that a thread can wait on without a lock: it reads the counter,
-// looks for work, and if there was none sleeps until the counter has moved. A
-// wake between the look and the sleep is not lost.
+// looks for work, and if there was none sleeps until the counter has changed. A
+// wake-up between the look and the sleep is not lost.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_INPROCESS_EVENT_H
@@ -19,17 +19,17 @@ namespace pprt::inprocess {
 
 class Event final : public Waker {
 public:
-  /// About the time a futex wake-up takes; longer waits are worth a sleep.
+  /// About the time of a futex wake-up; longer waits are worth a sleep.
   static constexpr uint32_t kSpins = 4000;
 
   uint32_t count() const { return counter.load(std::memory_order_acquire); }
   void wake() override;
-  /// Returns when count() is no longer `seen`. Looks `spins` times before it
-  /// sleeps: 0 when threads outnumber cores.
+  /// Returns when count() is no longer `seen`. Polls `spins` times before it
+  /// sleeps: 0 if threads outnumber cores.
   void wait(uint32_t seen, uint32_t spins);
 
 private:
-  // On a cache line of its own: it is the only thing other ranks write.
+  // On its own cache line: it is all that other ranks write.
   alignas(64) std::atomic<uint32_t> counter{0};
   std::atomic<uint32_t> sleepers{0};
 };

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the moves of a comm op, and where its members have their operands. Out: a
-// list of independent pieces of work that together perform it. Pieces may run
+// In: the moves of a comm op, and the addresses of its members' operands. Out:
+// a list of independent pieces of work that together perform it. Pieces may run
 // in any order, on any thread, at the same time; every element is reduced in
 // member order whichever piece it falls in, so the bits do not depend on
 // timing.

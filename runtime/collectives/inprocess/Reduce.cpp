@@ -29,7 +29,7 @@ struct Sum {
       return a + b;
   }
 };
-/// NaN of either side wins.
+/// A NaN on either side wins.
 struct Max {
   template <typename T> T operator()(T a, T b) const {
     return (a > b || a != a) ? a : b;
@@ -47,7 +47,7 @@ struct Or {
   template <typename T> T operator()(T a, T b) const { return a | b; }
 };
 
-/// How elements of one type are loaded into, and stored from, the accumulator.
+/// Loads elements of one type into the accumulator, and stores them from it.
 template <typename T> struct Plain {
   using Stored = T;
   using Accumulator = T;

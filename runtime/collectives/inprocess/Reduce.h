@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all reductions of collectives come down to. The order is the caller's,
-// so that bits depend on neither chunks nor timing; bf16 is added in f32 and
+// The kernel of all reductions in collectives. The caller fixes the order, so
+// that bits depend on neither chunks nor timing; bf16 is added in f32 and
 // rounded once.
 //
 //===----------------------------------------------------------------------===//

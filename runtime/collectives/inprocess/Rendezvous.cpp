@@ -7,7 +7,7 @@
 
 using namespace pprt::inprocess;
 
-/// Bytes of work from which waking a sleeping member to help pays off.
+/// Bytes of work that make it worth waking sleeping members to help.
 static constexpr uint64_t kShared = 1 << 18;
 
 void Rendezvous::wakeAll() {
@@ -18,7 +18,7 @@ void Rendezvous::wakeAll() {
 void Rendezvous::arrive(uint64_t round) {
   const uint64_t all = (round + 1) * members.size();
   const bool last = arrivals.fetch_add(1, std::memory_order_acq_rel) + 1 == all;
-  // Of a small exchange the last to arrive does all, and wakes the others once.
+  // The last to arrive does a small exchange alone, and wakes the others once.
   if (last && (exchange.pieceCount() == 0 || exchange.bytes() >= kShared))
     wakeAll();
 }

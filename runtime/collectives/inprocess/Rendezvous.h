@@ -7,8 +7,8 @@
 //
 // Matching is static: the k-th instruction of each member belongs to the same
 // rendezvous in every step, so arriving is one atomic increment and nothing is
-// allocated. Whoever finds the members complete takes pieces of the work; a
-// member whose thread computes meanwhile holds nobody up.
+// allocated. The threads that find the members complete take pieces of the
+// work; a member whose thread computes meanwhile does not delay them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_INPROCESS_RENDEZVOUS_H
@@ -34,8 +34,8 @@ public:
     return arrivals.load(std::memory_order_acquire) >=
            (round + 1) * members.size();
   }
-  /// Works on a round if it is ready. True if it is finished: then the caller's
-  /// instruction is complete.
+  /// Works on a round if it is ready. Returns true if the round is finished:
+  /// then the caller's instruction is complete.
   bool advance(uint64_t round);
 
 private:
@@ -43,8 +43,8 @@ private:
 
   Exchange exchange;
   std::vector<std::shared_ptr<Waker>> members;
-  // Totals over all rounds, so that a member that is late to notice the end of
-  // one round cannot disturb the next.
+  // Totals over all rounds, so that a member that notices the end of one round
+  // late cannot disturb the next.
   std::atomic<uint64_t> arrivals{0}, claimed{0}, finished{0};
 };
 

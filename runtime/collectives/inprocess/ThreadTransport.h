@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: participants whose memory all threads can reach. Out: a rendezvous for
-// each comm op, of which every member's ticket is a reference. Those who meet
-// come through transports of one hub: usually all through one.
+// In: participants whose memory all threads can access. Out: a rendezvous for
+// each comm op; every member's ticket refers to it. Members meet if their
+// transports share a hub; usually all share one transport.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_INPROCESS_THREADTRANSPORT_H
@@ -20,14 +20,14 @@
 
 namespace pprt::inprocess {
 
-/// Where transports find each other.
+/// Connects transports with each other.
 class Hub {
 public:
-  /// Adds one member; the comm op's rendezvous comes with the last of them.
+  /// Collects the members of a comm op; the last one makes the rendezvous.
   struct Gathering {
     std::vector<MemberBuffers> participants;
     std::vector<std::shared_ptr<Waker>> wakers;
-    std::vector<std::shared_ptr<const void>> memory; ///< of all
+    std::vector<std::shared_ptr<const void>> memory; ///< of all members
     size_t missing = 0;
     std::unique_ptr<Rendezvous> rendezvous;
   };

@@ -1,9 +1,9 @@
-//===- Clocks.cpp - how the clocks of processes stand to each other -------===//
+//===- Clocks.cpp - offsets between the clocks of processes ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Process 0 asks each process for its time, again and again (Cristian's
-// algorithm), and keeps the best answer.
+// Process 0 asks each process for its time repeatedly (Cristian's algorithm),
+// and keeps the best answer.
 //
 //===----------------------------------------------------------------------===//
 #include "../../engine/Clocks.h"
@@ -14,9 +14,9 @@
 using namespace pprt;
 using namespace pprt::mpi;
 
-/// Of the control communicator.
+/// Tag in the control communicator.
 static constexpr int kClockTag = 4;
-/// The first ones wake the threads that answer.
+/// The first round trips wake the threads that answer.
 static constexpr int kRoundTrips = 30;
 
 static int64_t nanoseconds() {

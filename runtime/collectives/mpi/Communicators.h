@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: sessions that want messages of their own, and are done with them sooner
-// in one process than in another. Out: communicators. To free one is a call of
-// all processes, so it waits for the next time that they come together, and
-// until they are all done with it. Assumes that all make the same in the same
+// In: sessions, which need messages of their own and end sooner in one process
+// than in another. Out: communicators. Freeing one is collective, so it waits
+// for the next time that all processes come together, and until all are done
+// with it. Assumes that all processes make the same communicators in the same
 // order.
 //
 //===----------------------------------------------------------------------===//
@@ -18,23 +18,23 @@ namespace pprt::mpi {
 
 struct Communicator {
   MPI_Comm handle = MPI_COMM_NULL;
-  /// Set by its user, on the engine's thread, who then starts nothing more.
+  /// Set by its user, on the engine's thread; the user then starts no requests.
   bool isLeft = false;
-  /// What MPI uses for messages of it. It is done once the engine has let go of
-  /// all that.
+  /// Memory of its messages. The communicator is done once the engine has
+  /// released all of it.
   std::vector<std::weak_ptr<const void>> memory;
 
   bool isDone() const;
 };
 
-/// On the engine's thread.
+/// Used on the engine's thread.
 class Communicators {
 public:
   explicit Communicators(Engine &engine) : engine(engine) {}
 
-  /// A copy of `from`, whose failures are returned.
+  /// Makes a copy of `from` whose failures are returned.
   Status duplicate(MPI_Comm from, MPI_Comm &to);
-  /// One for a session; those that are done are freed first.
+  /// Makes one for a session, after freeing those that are done.
   Status make(MPI_Comm control, std::shared_ptr<Communicator> &made);
   /// Frees those that all processes are done with.
   Status freeDone(MPI_Comm control);

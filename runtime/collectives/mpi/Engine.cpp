@@ -1,4 +1,4 @@
-//===- Engine.cpp - who calls MPI, one at a time --------------------------===//
+//===- Engine.cpp - the threads that call MPI, one at a time --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -16,19 +16,19 @@ using namespace pprt;
 using namespace pprt::mpi;
 using Clock = std::chrono::steady_clock;
 
-/// How long after the last work the thread asks again at once.
+/// Time after the last work during which the thread polls without a pause.
 static constexpr std::chrono::microseconds kAlert(20);
-/// Then it sleeps for this part of the time for which nothing has happened:
-/// what is awaited comes that much later. A sleep costs some 12 us of a core.
+/// Afterwards it sleeps for this part of the idle time, which delays messages
+/// by as much. A sleep costs some 12 us of a core.
 static constexpr unsigned kPart = 4;
 static constexpr std::chrono::microseconds kShortest(50);
-/// Also while no message is on its way.
+/// Also while no message is in transit.
 static constexpr std::chrono::microseconds kLongest(1000);
-/// How long a helper asks again at once, how long it sleeps between two
-/// questions then, and when it leaves them to the engine's thread.
+/// Time during which a helper polls without a pause, its sleep between polls
+/// afterwards, and when it leaves them to the engine's thread.
 static constexpr std::chrono::microseconds kEager(50), kNap(20);
 static constexpr std::chrono::milliseconds kHelping(100);
-/// How long requests that nobody awaits have at the end.
+/// Time at the end for requests that no caller waits for.
 static constexpr std::chrono::milliseconds kDraining(200);
 
 Status mpi::check(int code, const char *call) {
@@ -94,13 +94,13 @@ Engine::~Engine() {
   if (!runs)
     return;
   const auto finish = [this] {
-    // What was cancelled ends soon.
+    // Cancelled requests end soon.
     const auto end = Clock::now() + kDraining;
     for (testLeft(); !left.empty() && Clock::now() < end; testLeft())
       std::this_thread::sleep_for(kShortest);
     if (finishes && brokenBy.ok() && requests.empty() && left.empty())
       MPI_Finalize();
-    else // the system may still copy messages of theirs
+    else // the system may still copy their messages
       for (Left &its : left)
         (void)new Kept(std::move(its.memory));
   };
@@ -125,7 +125,7 @@ void Engine::call(std::function<void()> work) {
 void Engine::callAtStart(std::function<void()> work, Clock::time_point end) {
   if (callUntil(std::move(work), end))
     return;
-  // Whoever was stopped itself wakes to be ended: others have said it.
+  // This process was stopped itself and wakes up: others report it and end it.
   if (Clock::now() > end + kDraining)
     std::this_thread::sleep_for(10 * kDraining);
   printError("not all processes joined while MPI started: one has stopped, or "
@@ -156,7 +156,7 @@ void Engine::wake() {
   woken.store(true, std::memory_order_seq_cst);
   if (!sleeps.load(std::memory_order_seq_cst))
     return;
-  // Not between the thread's look and its sleep.
+  // Cannot happen between the thread's check and its sleep.
   {
     std::lock_guard<std::mutex> lock(mutex);
   }
@@ -164,7 +164,7 @@ void Engine::wake() {
 }
 
 void Engine::run() {
-  // Sleeps of 50 us are not to become 100.
+  // Keeps sleeps of 50 us from becoming 100.
   prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
   lastWork = Clock::now();
   while (true) {
@@ -202,7 +202,7 @@ void Engine::run() {
 
 bool Engine::turn() {
   bool worked = false;
-  // A client may be added or removed only by a call, and thus not here.
+  // Clients are added and removed only by calls, and thus not here.
   for (Client *client : clients)
     worked |= client->serve();
   return test() || worked;
@@ -219,7 +219,7 @@ bool Engine::serveNow() {
 
 void Engine::help(const std::function<bool()> &ends) {
   const auto began = Clock::now();
-  // Sleeps of 20 us are not to become 70.
+  // Keeps sleeps of 20 us from becoming 70.
   static thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1000UL);
   (void)slack;
   while (!ends() && !claimed.load(std::memory_order_relaxed)) {
@@ -283,7 +283,7 @@ void Engine::breakDown(const Status &status) {
   brokenBy = status;
   for (Client *client : clients)
     client->failed(status);
-  if (clients.empty()) // nobody else is there to tell it
+  if (clients.empty()) // no client can report it
     printError(status.message());
 }
 
@@ -328,7 +328,7 @@ void Engine::remove(Client &client, Kept memory) {
       continue;
     }
     listening -= watches[i].listens;
-    // Sends cannot be cancelled, and what was matched is not.
+    // Sends cannot be cancelled, nor can matched receives.
     if (watches[i].listens && brokenBy.ok())
       breakDown(check(MPI_Cancel(&requests[i]), "MPI_Cancel"));
     left.push_back({requests[i], memory});

@@ -1,11 +1,11 @@
-//===- Failures.h - what the processes know of failures ---------*- C++ -*-===//
+//===- Failures.h - failures known to the processes -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: failures of sessions and of the world, from any thread. Out: the one that
-// others do not know of yet, and since when. Once all have come to agree on a
-// failure it is settled: it is told, what else fails in the sessions of then is
-// its consequence, and nobody is in a hurry any more.
+// In: failures of sessions and of the world, from any thread. Out: the failure
+// that other processes do not know yet, and since when. A failure is settled
+// once all processes agree on it: it is reported, further failures of sessions
+// that existed then are its consequences, and waits have no deadline any more.
 //
 // A world shares it with its transports, which may outlive it.
 //
@@ -25,9 +25,9 @@ class Failures {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// How many have been settled.
+  /// Number of settled failures.
   uint64_t settled() const { return count.load(std::memory_order_acquire); }
-  /// `age`: what settled() was when that was made which has failed.
+  /// `age`: settled() when the failed object was made.
   void note(const Status &status, uint64_t age) {
     std::lock_guard<std::mutex> lock(mutex);
     any.store(true, std::memory_order_release);
@@ -44,9 +44,9 @@ public:
     open.store(false, std::memory_order_release);
   }
 
-  /// Whether one is not settled.
+  /// Whether a failure is not settled.
   bool isOpen() const { return open.load(std::memory_order_acquire); }
-  /// Whether there was one: messages may be under way for ever.
+  /// Whether there was a failure: messages may be in transit for ever.
   bool hasAny() const { return any.load(std::memory_order_acquire); }
   Status first() {
     std::lock_guard<std::mutex> lock(mutex);

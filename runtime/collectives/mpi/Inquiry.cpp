@@ -10,13 +10,13 @@
 using namespace pprt;
 using namespace pprt::mpi;
 
-/// The name of the note that is awaited; of what is known of ranks: the round
-/// times the number of processes, and the process.
+/// Name of the request for the next note; requests for data of ranks are named
+/// by the round times the number of processes, plus the process.
 static constexpr uint64_t kNote = UINT64_MAX;
-/// What comes too late.
+/// Name of requests for data that comes too late.
 static constexpr uint64_t kStray = UINT64_MAX - 1;
-/// How long an answer may take when a user wants the end: its process tells
-/// another one twice a second that it is there.
+/// Time for an answer when a user wants the end: a process tells another one
+/// twice a second that it is there.
 static constexpr std::chrono::duration<double> kAnswersSoon(1);
 
 void Inquiry::watch(std::weak_ptr<Watched> watched) {
@@ -26,7 +26,7 @@ void Inquiry::watch(std::weak_ptr<Watched> watched) {
     here = std::move(watched);
   }
   if (ends)
-    engine.call([] {}); // behind what it may be at
+    engine.call([] {}); // wait for its current work
 }
 
 std::shared_ptr<Watched> Inquiry::watched() {
@@ -74,8 +74,8 @@ void Inquiry::send(uint32_t to, const Note &note) {
     failed(status);
 }
 
-/// A process that has other things to do than this section does not answer for
-/// it, but for how long it has waited there.
+/// A process that is not in this section answers with how long it has waited
+/// for other processes.
 Standstill Inquiry::standstill(uint64_t section) {
   Standstill mine;
   if (const std::shared_ptr<Watched> self = watched())
@@ -123,7 +123,7 @@ void Inquiry::giveUp() {
     return;
   isUnheard = false;
   firstIsSilent = true;
-  // Without process 0 there is nobody who asks all.
+  // Without process 0, no process asks all others.
   Standstill mine = standstill(its.section);
   if (mine.seconds >= its.seconds)
     end(its.why, mine.seconds, {std::move(mine.ranks)});
@@ -139,7 +139,7 @@ void Inquiry::completed(uint64_t name) {
     return;
   }
   const Note note = mail->note;
-  listen(); // others follow
+  listen(); // more may follow
   if (note.kind == Note::suspects) {
     send(note.process, {Note::hears, process, note.of});
     ask(note);
@@ -152,13 +152,13 @@ void Inquiry::completed(uint64_t name) {
 }
 
 //===----------------------------------------------------------------------===//
-// A round
+// Rounds
 //===----------------------------------------------------------------------===//
 
 void Inquiry::ask(const Note &suspicion) {
-  // What arrives of the last round needs its memory.
+  // Messages of the last round still arrive in its memory.
   if (awaited > 0 || arriving > 0)
-    return; // whoever still waits says so again
+    return; // processes that still wait will repeat it
   Standstill mine = standstill(suspicion.of.section);
   if (mine.seconds < suspicion.of.seconds)
     return;
@@ -212,7 +212,7 @@ void Inquiry::take(const Note &answer) {
     return;
   }
   if (answer.of.seconds < 0) {
-    awaited = 0; // whatever the others say
+    awaited = 0; // the other answers do not matter
     return;
   }
   seconds = std::min(seconds, answer.of.seconds);
@@ -222,7 +222,7 @@ void Inquiry::take(const Note &answer) {
 }
 
 void Inquiry::endRound() {
-  // Since it asked, something may have happened here.
+  // Something may have happened here since the question.
   if (standstill(question.of.section).seconds < question.of.seconds)
     return;
   end(question.of.why, seconds, mail->ranks);

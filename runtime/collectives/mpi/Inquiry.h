@@ -2,15 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a process's word that nothing has happened in it for long. Process 0 then
-// asks all of them, itself too, and if none has another answer it is a hang, of
-// which it has what each knows. As each answers for the time before it was
-// asked, all stood still together. Otherwise nobody hears of it, and who still
-// waits says so again.
+// In: a process's suspicion that nothing has happened in it for long. Process 0
+// then asks all processes, itself included, and if none contradicts it is a
+// hang, and process 0 has all their data. Each answers for the time before it
+// was asked, so all stood still together. Otherwise the suspicion is dropped,
+// and processes that still wait repeat it.
 //
-// The notes are small; what is known of ranks comes in a second message, by
-// those alone that stand still. A process that does not answer is not this
-// one's business: World misses its beats.
+// The notes are small; processes that stand still send the data of their ranks
+// in a second message. A process that does not answer is World's business,
+// which misses its beats.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_INQUIRY_H
@@ -25,7 +25,7 @@ namespace pprt::mpi {
 
 class Inquiry final : private Client {
 public:
-  /// The tags of its messages.
+  /// Tags of its messages.
   static constexpr int kNoteTag = 2, kRanksTag = 3;
 
   Inquiry(Engine &engine, MPI_Comm communicator, uint32_t process,
@@ -34,15 +34,15 @@ public:
       : engine(engine), communicator(communicator), process(process),
         processes(processes), patience(patience), fail(std::move(fail)) {}
 
-  // From any thread.
+  // Called from any thread.
   void watch(std::weak_ptr<Watched> watched);
   void suspect(const Suspicion &suspicion);
 
-  // On the engine's thread.
+  // Called on the engine's thread.
   void open();
-  /// Returns what the messages use that it started.
+  /// Returns the memory of messages that it started.
   Kept close();
-  /// Whether process 0 did not hear of the last suspicion in time.
+  /// Whether process 0 did not acknowledge the last suspicion in time.
   bool isFirstSilent() const { return firstIsSilent; }
 
 private:
@@ -50,14 +50,14 @@ private:
     enum Kind : uint32_t { suspects, hears, asks, answers };
     Kind kind = suspects;
     uint32_t process = 0;
-    Suspicion of;       ///< of an answer, its own seconds
-    uint64_t bytes = 0; ///< of the message that follows, if any
-    uint64_t round = 0; ///< of a question, and its answers
+    Suspicion of;       ///< an answer has its own seconds
+    uint64_t bytes = 0; ///< size of the second message; 0: none
+    uint64_t round = 0; ///< of questions and answers
   };
   struct Mail {
     Note note;
     std::vector<std::vector<std::byte>> ranks; ///< by process
-    std::list<std::vector<std::byte>> strays;  ///< of rounds that are over
+    std::list<std::vector<std::byte>> strays;  ///< of past rounds
   };
 
   void listen();
@@ -66,12 +66,12 @@ private:
   void answer(const Note &question);
   void take(const Note &answer);
   void endRound();
-  /// All have stood still.
+  /// Called when all processes have stood still.
   void end(ExitCode why, double seconds,
            const std::vector<std::vector<std::byte>> &all);
-  /// A user does not wait as long as a hang.
+  /// Time for answers; shorter for interruptions than for hangs.
   std::chrono::duration<double> patienceFor(ExitCode why) const;
-  /// Whoever has not answered for long has left.
+  /// Gives up processes that have not answered for long.
   void giveUp();
   Standstill standstill(uint64_t section);
   std::shared_ptr<Watched> watched();
@@ -82,18 +82,18 @@ private:
   Engine &engine;
   const MPI_Comm communicator;
   const uint32_t process, processes;
-  /// How long an answer may take.
+  /// Time for an answer.
   const std::chrono::duration<double> patience;
-  const std::function<void(const Status &)> fail; ///< all processes
+  const std::function<void(const Status &)> fail; ///< fails all processes
   const std::shared_ptr<Mail> mail = std::make_shared<Mail>();
 
-  // Of a round, in process 0.
-  uint32_t awaited = 0;  ///< processes; 0: there is no round
-  uint32_t arriving = 0; ///< messages about ranks
-  double seconds = 0;    ///< that all have stood still
+  // The current round, in process 0.
+  uint32_t awaited = 0;  ///< processes that have not answered; 0: no round
+  uint32_t arriving = 0; ///< second messages in transit
+  double seconds = 0;    ///< for which all have stood still
   Note question;
   std::chrono::steady_clock::time_point askedAt;
-  // In the others: process 0 has not said that it heard of a suspicion.
+  // In other processes: process 0 has not acknowledged a suspicion.
   bool isUnheard = false, firstIsSilent = false;
   std::chrono::steady_clock::time_point saidAt;
 

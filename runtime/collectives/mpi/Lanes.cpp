@@ -14,8 +14,8 @@ using namespace pprt;
 using namespace pprt::mpi;
 
 namespace {
-/// Cuts moves, as far as one member has to do with them: what all members have
-/// to do is quadratic in their number.
+/// Cuts moves into the cuts that one member takes part in: those of all members
+/// together are quadratic in their number.
 class Cutter {
 public:
   Cutter(uint32_t member, const Limits &limits)
@@ -43,7 +43,7 @@ std::vector<Part> Cutter::mineOf(const std::vector<Part> &parts) const {
   return mine;
 }
 
-/// The move's targets as cuts of `region`, whose elements follow each other.
+/// Adds the cuts of a sum's targets in `region`, whose elements are contiguous.
 void Cutter::cutSum(const Move &move, const Region &region, uint64_t source,
                     uint64_t target) {
   const std::vector<Part> mySources = mineOf(move.sources);
@@ -92,7 +92,7 @@ void Cutter::cut(const Move &move) {
     dense.run = elementCount(region);
     return cutSum(move, dense, 0, 0);
   }
-  // No collective needs this; it is right, and slow.
+  // No collective needs this; it is correct, but slow.
   for (uint64_t outer = 0; outer < region.outer; ++outer)
     for (uint64_t middle = 0; middle < region.middle; ++middle) {
       Region run;
@@ -112,7 +112,7 @@ void Cutter::add(const Move &move, Cut cut) {
   cut.reduction = move.reduction;
   const uint64_t width = elementSize(cut.element);
   cut.isStaged = !isDenseSource(cut.region) || !isDenseTarget(cut.region);
-  // A sum stages a chunk of each source, and its result where that is packed.
+  // A sum stages a chunk of each source, and its result if that is packed.
   uint64_t bytes = limits.messageBytes;
   if (move.sources.size() > 1 || cut.isStaged)
     bytes = std::min(bytes, limits.stagingBytes / kWindow /
@@ -139,13 +139,13 @@ private:
   const std::function<bool(uint32_t)> &isLocal;
   const Limits &limits;
   std::map<std::tuple<uint32_t, bool, bool>, Lane::Remote> streams;
-  uint64_t extent = 0; ///< of the staging so far, in whole buffers
-  /// Of the staged lanes so far: where the staging of each begins and ends.
+  uint64_t extent = 0; ///< staging so far, in whole buffers
+  /// Begin and end of the staging of each staged lane so far.
   std::vector<std::pair<uint64_t, uint64_t>> staged;
 };
 } // namespace
 
-/// The lane's turn in a stream of messages.
+/// Returns the lane's turn in a stream of messages.
 Lane::Remote LaneMaker::remote(uint32_t other, bool isOut, bool isResult) {
   const auto [it, isNew] = streams.try_emplace({other, isOut, isResult});
   if (isNew) {
@@ -158,9 +158,9 @@ Lane::Remote LaneMaker::remote(uint32_t other, bool isOut, bool isResult) {
   return it->second;
 }
 
-/// Finds `buffers` chunks of memory for each chunk on its way: behind the
-/// staging of the lane before, or at the start again. The lane then waits for
-/// all that had a part of it.
+/// Assigns `buffers` buffers to each chunk in transit: behind the staging of
+/// the previous lane, or at the start again. The lane then waits for all lanes
+/// whose staging overlaps.
 void LaneMaker::place(Lane &lane, uint64_t buffers) {
   if (buffers == 0)
     return;
@@ -183,7 +183,7 @@ void LaneMaker::place(Lane &lane, uint64_t buffers) {
     }
   staged.push_back({begin, begin + bytes});
   extent = std::max(extent, begin + bytes);
-  // In the last buffer are the chunks of one turn of the window, of which only
+  // The last buffer holds the chunks of one turn of the window, of which only
   // the lane's last chunk is smaller.
   const uint64_t last = std::min<uint64_t>(kWindow, lane.chunks) - 1;
   const uint64_t count =
@@ -214,7 +214,7 @@ void LaneMaker::addOwn(uint32_t index) {
       lane.localOthers.push_back(uint32_t(i));
     else
       lane.remoteOthers.push_back(remote(cut.others[i].member, true, true));
-  // One source that comes in one piece and lies so needs no staging.
+  // A single source that comes in one piece and lies dense needs no staging.
   uint64_t buffers = 0;
   if (cut.sources.size() > 1)
     buffers = cut.isStaged ? cut.sources.size() + 1 : lane.remoteSources.size();

@@ -1,4 +1,4 @@
-//===- Letter.cpp - a failure as processes tell each other ----------------===//
+//===- Letter.cpp - a failure as a message --------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,9 +1,9 @@
-//===- Letter.h - a failure as processes tell each other --------*- C++ -*-===//
+//===- Letter.h - a failure as a message ------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The code, then the text; of a text that is too long, the beginning. Whoever
-// does not know how long it is has room for kLetterBytes, filled with zeros.
+// The code, then the text, truncated if it is too long. A receiver that does
+// not know its length has room for kLetterBytes, filled with zeros.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_LETTER_H
@@ -22,7 +22,7 @@ std::vector<std::byte> packLetter(const Status &status,
                                   size_t longest = kLetterBytes);
 Status unpackLetter(const std::vector<std::byte> &letter);
 
-/// As tools print an error, in one write.
+/// Prints an error as tools do, in one write.
 void printError(const std::string &message);
 
 } // namespace pprt::mpi

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Most programs never ask for MPI, so they neither link nor need it: dlopen()
-// brings the library with MPI behind it, and its words are part of the error.
+// Most programs never use MPI, so they neither link nor need it: dlopen() loads
+// the library with MPI behind it, and its message is part of the error.
 //
 //===----------------------------------------------------------------------===//
 #include "../../plugins/Plugins.h"
@@ -15,7 +15,7 @@
 
 using namespace pprt;
 
-/// Global, since the parts of Open MPI that it opens look for its symbols.
+/// Global because the parts of Open MPI that it opens look for its symbols.
 static constexpr plugins::Wanted kLibrary = {
     "libpprt_mpi.so",
     "pprtMpiBuild",
@@ -27,7 +27,7 @@ static constexpr plugins::Wanted kLibrary = {
 
 Expected<std::unique_ptr<World>> pprt::openMpi(uint64_t silenceSeconds) {
   mpi::Limits limits;
-  // Clocks end in some 290 years.
+  // Limited because clocks overflow after some 290 years.
   limits.silenceSeconds = std::min<uint64_t>(silenceSeconds, 1'000'000'000);
   const std::optional<Launched> launched = findLauncher(); // MPI sets variables
   Expected<std::unique_ptr<World>> opened = mpi::openWorld("", &limits);

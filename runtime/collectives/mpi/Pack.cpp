@@ -42,8 +42,8 @@ bool mpi::isDenseTarget(const Region &region) {
   return isDense(region, region.targetOuter, region.targetMiddle);
 }
 
-/// Calls f(offset in the side's memory, offset in the packed, bytes) for every
-/// run that the stretch has a part of.
+/// Calls f(offset in the side's memory, packed offset, bytes) for the part of
+/// every run that lies in the stretch.
 template <typename Function>
 static void forEachRun(const Stretch &stretch, Function f) {
   uint64_t done = 0;

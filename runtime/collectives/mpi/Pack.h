@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A region counts its elements in order: outer, middle, run. A stretch of this
-// count lies in one piece of memory where a side's strides say so, and is
-// packed into one elsewhere. No derived types of MPI: the memory stays ours.
+// A region counts its elements in order: outer, middle, run. A stretch of them
+// is contiguous if a side's strides say so, else it is packed into contiguous
+// memory. No derived types of MPI: the memory stays ours.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_PACK_H
@@ -16,7 +16,7 @@
 
 namespace pprt::mpi {
 
-/// Elements `begin` to `begin + count` of a region, as it lies on one side.
+/// Elements `begin` to `begin + count` of a region, as one side lays them out.
 struct Stretch {
   uint64_t middle, run, outerStride, middleStride; ///< elements
   uint64_t begin, count;
@@ -30,11 +30,11 @@ struct Stretch {
 
 uint64_t elementCount(const Region &region);
 
-/// Whether all of the region's elements follow each other in memory.
+/// Whether all of the region's elements are contiguous in memory.
 bool isDenseSource(const Region &region);
 bool isDenseTarget(const Region &region);
 
-/// `base` is where the region's first element lies.
+/// `base` is the address of the region's first element.
 void pack(const Stretch &stretch, const std::byte *base, std::byte *packed);
 void unpack(const Stretch &stretch, const std::byte *packed, std::byte *base);
 

@@ -1,4 +1,4 @@
-//===- Plugin.cpp - what others find in this shared library ---------------===//
+//===- Plugin.cpp - entry points of this shared library -------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,9 +1,9 @@
-//===- Plugin.h - the library that is opened when MPI is asked for *- C++ -*-=//
+//===- Plugin.h - the library that is opened for MPI ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI is no dependency of programs that do not use it: libpprt_mpi is opened at
-// run time, and brings libmpi with it.
+// Programs that do not use MPI do not depend on it: libpprt_mpi is opened at
+// run time, and loads libmpi.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_PLUGIN_H
@@ -22,8 +22,8 @@ struct Opened {
 /// The library's function `pprtOpenMpi`. Null limits: the usual ones.
 using OpenFunction = void(const Limits *limits, Opened *opened);
 
-/// As openMpi(), with other limits. `library`: its path, as plugins::open() has
-/// it.
+/// Like openMpi(), with other limits. `library`: its path, as in
+/// plugins::open().
 Expected<std::unique_ptr<World>> openWorld(const std::string &library = "",
                                            const Limits *limits = nullptr);
 

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything here is called by the engine: when a member has started, and when
-// a message is complete. Each time the lanes that may go on do, as far as they
-// can.
+// The engine calls everything here: when a member has started, and when a
+// message is complete. Each call advances the lanes that can go on as far as
+// possible.
 //
 //===----------------------------------------------------------------------===//
 #include "../inprocess/Reduce.h"
@@ -17,7 +17,7 @@
 using namespace pprt;
 using namespace pprt::mpi;
 
-/// Elements that take longer to combine than it takes to look at a clock.
+/// Number of elements whose combination takes longer than reading a clock.
 static constexpr uint64_t kLong = 1 << 14;
 
 void MpiTransport::begin(Member &self) {
@@ -68,14 +68,14 @@ bool MpiTransport::advance(Member &self, LaneState &state) {
   return false;
 }
 
-/// What the lane packs a chunk into, or receives it in. Two chunks that are on
-/// their way have different memory.
+/// Returns the staging of a chunk, which is packed or received there. Two
+/// chunks in transit have different memory.
 std::byte *MpiTransport::stagingOf(const Member &self, const Lane &lane,
                                    uint32_t chunk) {
   return self.told.staging + lane.staging + chunk % kWindow * lane.chunkStaging;
 }
 
-/// The elements of a chunk.
+/// Returns the elements of a chunk.
 static std::pair<uint64_t, uint64_t> rangeOf(const Cut &cut, uint32_t chunk) {
   const uint64_t begin = chunk * cut.chunk;
   return {begin, std::min(cut.chunk, elementCount(cut.region) - begin)};
@@ -125,7 +125,7 @@ bool MpiTransport::advanceResult(Member &self, LaneState &state) {
   const Cut &cut = self.list.cuts[lane.cut];
   const uint64_t width = elementSize(cut.element);
   bool moved = false;
-  // What is received may lie where what is sent does: first that must be gone.
+  // The result may overwrite the chunk that is sent: it must be gone first.
   while (state.posted < lane.chunks &&
          (lane.sendLane < 0 ||
           self.lanes[size_t(lane.sendLane)].chunks[state.posted].state ==
@@ -207,8 +207,8 @@ bool MpiTransport::advanceOwn(Member &self, LaneState &state) {
   return moved;
 }
 
-/// Brings the sources' chunk to the owner, and to the others here; sends it to
-/// those elsewhere.
+/// Reduces the sources' chunk into the owner, copies it to the others here and
+/// sends it to those elsewhere.
 void MpiTransport::combine(Member &self, LaneState &state, uint32_t chunk) {
   const Lane &lane = *state.lane;
   const Cut &cut = self.list.cuts[lane.cut];
@@ -276,7 +276,7 @@ void MpiTransport::combine(Member &self, LaneState &state, uint32_t chunk) {
          count * width);
 }
 
-/// Chunks without messages on their way are done; the last one ends the lane.
+/// Completes chunks without messages in transit; the last one ends the lane.
 void MpiTransport::settle(Member &self, LaneState &state) {
   const Lane &lane = *state.lane;
   const bool combines = lane.kind == Lane::Kind::own;
@@ -333,7 +333,7 @@ void MpiTransport::finishOne(Member &self) {
 // Messages
 //===----------------------------------------------------------------------===//
 
-/// A request's name: the ticket, the lane, the chunk.
+/// Name of a request: the ticket, the lane, the chunk.
 static uint64_t nameOf(Ticket ticket, uint32_t lane, uint32_t chunk) {
   return uint64_t(ticket) << 40 | uint64_t(lane) << 20 | chunk;
 }
@@ -341,7 +341,7 @@ static uint64_t nameOf(Ticket ticket, uint32_t lane, uint32_t chunk) {
 template <typename Start>
 void MpiTransport::watch(const char *call, Member &self, LaneState &state,
                          uint32_t chunk, Start start) {
-  // Of one that cannot be started, too: the chunk never ends.
+  // Also if it cannot be started: the chunk never ends.
   ++state.chunks[chunk].pending;
   engine->watch(call, *this, nameOf(self.ticket, state.index, chunk), start);
 }

@@ -13,16 +13,16 @@
 using namespace pprt;
 using namespace pprt::mpi;
 
-/// Of messages that connect, and that tell of a failure.
+/// Tags of messages that connect, and of those that report a failure.
 static constexpr int kConnectTag = 0, kFailureTag = 1;
-/// How long a process that speaks to the world may take to answer an inquiry:
-/// one that has left its session never does. Where the world itself waits less
-/// for a word, it comes first.
+/// Time for an answer to an inquiry by a process that still sends beats: one
+/// that has left its session never answers. If the world itself waits less for
+/// a beat, it comes first.
 static constexpr std::chrono::seconds kAnswering(30), kConnecting(2);
-/// Where those of places begin, after the inquiry's.
+/// First tag of places, after the inquiry's.
 static constexpr uint64_t kFirstTag = 4;
 static_assert(kFirstTag > Inquiry::kNoteTag && kFirstTag > Inquiry::kRanksTag);
-/// The name of the request that belongs to no part.
+/// Name of the request that belongs to no part.
 static constexpr uint64_t kHeard = UINT64_MAX;
 
 MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
@@ -61,7 +61,7 @@ MpiTransport::MpiTransport(std::shared_ptr<Engine> driver,
 }
 
 MpiTransport::~MpiTransport() {
-  // What messages that have not ended read and write.
+  // Memory of messages that have not ended.
   struct Rest {
     Kept heard;
     std::set<Kept> ofRanks;
@@ -75,13 +75,13 @@ MpiTransport::~MpiTransport() {
       shared->memory.push_back(inquiry->close());
     engine->remove(*this, rest);
     shared->memory.push_back(rest);
-    // After a failure others may still send by it.
+    // After a failure other processes may still send in it.
     shared->isLeft = !failures->hasAny();
   });
 }
 
-/// Of a stream: its place, both members' numbers in their processes, and
-/// whether it carries results. The processes stand in the message anyway.
+/// Tag of a stream: its place, both members' indices in their processes, and
+/// whether it carries results. The message itself identifies the processes.
 int MpiTransport::tagOf(const Member &self, const Stream &stream) const {
   const uint32_t mine = indexInProcess[self.told.ranks[self.told.member]];
   const uint32_t other = indexInProcess[self.told.ranks[stream.other]];
@@ -183,7 +183,7 @@ Status MpiTransport::connect() {
   return status;
 }
 
-/// A byte to and from each process that this one will exchange messages with.
+/// Exchanges a byte with each process that this one will have messages with.
 Status MpiTransport::exchangeBytes(const std::vector<uint32_t> &processes) {
   Status status;
   const auto bytes =
@@ -207,7 +207,7 @@ Status MpiTransport::exchangeBytes(const std::vector<uint32_t> &processes) {
 }
 
 //===----------------------------------------------------------------------===//
-// The ranks' side
+// Called by ranks
 //===----------------------------------------------------------------------===//
 
 void MpiTransport::start(Ticket ticket, uint64_t round) {
@@ -269,7 +269,7 @@ void MpiTransport::fail(const Status &status) {
   isAborted.store(true, std::memory_order_release);
   failures->note(status, age);
   threads.abort(status);
-  // A failure may be heard of while members are still prepared.
+  // A failure may arrive while members are still prepared.
   std::lock_guard<std::mutex> lock(mutex);
   for (const std::unique_ptr<Member> &self : members)
     if (self->told.waker)
@@ -283,7 +283,7 @@ void MpiTransport::abort(const Status &status) {
 }
 
 //===----------------------------------------------------------------------===//
-// The engine's side
+// Called by the engine
 //===----------------------------------------------------------------------===//
 
 bool MpiTransport::serve() {
@@ -305,7 +305,7 @@ bool MpiTransport::serve() {
 
 void MpiTransport::failed(const Status &status) { abort(status); }
 
-/// Once: later failures are consequences.
+/// Sends it once: later failures are consequences.
 void MpiTransport::warnOthers() {
   if (hasWarned)
     return;
@@ -314,7 +314,7 @@ void MpiTransport::warnOthers() {
       std::make_shared<const std::vector<std::byte>>(packLetter(poll()));
   const std::set<uint32_t> all(processOf.begin(), processOf.end());
   for (uint32_t other : all)
-    // Whom it does not reach learns it from the world.
+    // Processes that it does not reach learn it from the world.
     if (other != process)
       (void)engine->leave("MPI_Isend", letter, [&](MPI_Request *request) {
         return MPI_Isend(letter->data(), int(letter->size()), MPI_BYTE,

@@ -3,17 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: the participants of this process's ranks. Out: their comm ops, by
-// messages between two ranks of different processes and by reading and writing
-// memory between two of the same one. Only point-to-point messages: what is
-// added, and in which order, is ours (Lanes.h), so that bits equal those of
-// ranks that are threads.
+// messages between ranks of different processes and by direct memory access
+// between ranks of the same one. Only point-to-point messages: Lanes.h
+// determines the sums and their order, so that bits equal those of ranks that
+// are threads.
 //
-// The engine's thread does all of it. A rank's thread only says that it has
+// The engine's thread does all of it. A rank's thread only reports that it has
 // come, and asks whether its part is complete.
 //
-// Messages are synchronous (MPI_Issend): one that nobody waits for stays with
-// its sender, and MPI's own memory does not grow. CommOps of ranks that are
-// all here go as those of threads do.
+// Messages are synchronous (MPI_Issend): one without a receiver stays with its
+// sender, and MPI's own memory does not grow. Comm ops whose ranks are all here
+// work as between threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_TRANSPORT_H
@@ -34,7 +34,7 @@ namespace pprt::mpi {
 
 class MpiTransport final : public PolledTransport, private Client {
 public:
-  /// `processOf[rank]`, of the whole mesh. Nobody else uses the communicator.
+  /// `processOf[rank]` covers the whole mesh. The communicator is not shared.
   MpiTransport(std::shared_ptr<Engine> engine,
                std::shared_ptr<Failures> failures,
                std::shared_ptr<Communicator> communicator,
@@ -69,7 +69,7 @@ private:
   /// Ends all waits here.
   void fail(const Status &status);
 
-  // On the engine's thread.
+  // Called on the engine's thread.
   void warnOthers();
   bool serve() override;
   void completed(uint64_t name) override;
@@ -102,7 +102,7 @@ private:
   const std::shared_ptr<Engine> engine;
   std::atomic<uint64_t> messages{0};          ///< that have ended
   inprocess::ThreadTransport threads;         ///< of comm ops that are all here
-  const std::shared_ptr<Communicator> shared; ///< told when it is done
+  const std::shared_ptr<Communicator> shared; ///< marked when no longer used
   const MPI_Comm communicator;
   const std::vector<uint32_t> processOf;
   std::vector<uint32_t> indexInProcess; ///< of each rank
@@ -110,16 +110,16 @@ private:
   const uint32_t process;
   const Limits limits;
   const std::shared_ptr<Failures> failures;
-  const uint64_t age; ///< of this one, for failures
-  /// By ticket. They grow, under `mutex`, until connect().
+  const uint64_t age; ///< of this transport, for failures
+  /// By ticket. Grows, under `mutex`, until connect().
   std::vector<std::unique_ptr<Member>> members;
   std::map<std::tuple<uint64_t, Section, uint32_t>, std::unique_ptr<Present>>
       present;
-  /// A letter of a failure elsewhere.
+  /// A letter about a failure elsewhere.
   const std::shared_ptr<std::vector<std::byte>> heard =
       std::make_shared<std::vector<std::byte>>(kLetterBytes);
-  uint64_t combined = 0;  ///< elements, since the engine could breathe
-  bool hasWarned = false; ///< others, of a failure here
+  uint64_t combined = 0;  ///< elements since the engine last served others
+  bool hasWarned = false; ///< other processes, of a failure here
   std::shared_ptr<Inquiry> inquiry; ///< null: there are no other processes
 
   std::mutex mutex;

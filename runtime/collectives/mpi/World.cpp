@@ -20,30 +20,29 @@
 using namespace pprt;
 using namespace pprt::mpi;
 
-/// Messages of the control communicator.
+/// Tags in the control communicator.
 static constexpr int kGatherTag = 1, kNoticeTag = 2,
                      kBeatTag = 3; // Clocks.cpp: 4
-/// The names of requests.
+/// Names of requests.
 static constexpr uint64_t kNotice = 0, kBeat = 1;
-/// What beats say: nothing but that this process is there.
+/// Content of beats, which only show that this process is there.
 static const char kThere = 0;
 static constexpr std::chrono::milliseconds kBetweenBeats(500);
-/// How long process 0 has to end all processes, before process 1 does, and so
-/// on.
+/// Time for process 0 to end all processes, before process 1 does, and so on.
 static constexpr std::chrono::milliseconds kPatience(1500);
-/// How long after a failure others are waited for.
+/// Time after a failure to wait for other processes.
 static constexpr std::chrono::milliseconds kComing(4000);
-/// The same where a user wants the end.
+/// The same if a user wants the end.
 static constexpr std::chrono::milliseconds kComingSoon(500);
-/// How long others are waited for after a user has asked for the end.
+/// Time to wait for other processes after a user has asked for the end.
 static constexpr std::chrono::milliseconds kBlocked(1500);
-/// How long processes have to start, at least: not all are started at once.
+/// Minimum time for processes to start: not all are started at once.
 static constexpr std::chrono::milliseconds kStarting(6000);
-/// How long the engine's thread has.
+/// Time for the engine's thread.
 static constexpr std::chrono::seconds kLast(8);
 
-/// How long all others may take to come, from when this process does. After
-/// that process 0 ends all, or else process 1, and so on.
+/// Deadline for all other processes to come, from when this one does. After it,
+/// process 0 ends all, or else process 1, and so on.
 static std::chrono::steady_clock::time_point startsUntil(const Limits &limits) {
   if (limits.silenceSeconds == 0)
     return std::chrono::steady_clock::time_point::max();
@@ -91,7 +90,7 @@ Status MpiWorld::open() {
   return failures->first();
 }
 
-/// Where a process may run.
+/// The cores that a process may use.
 namespace {
 struct Seat {
   char machine[64];
@@ -109,7 +108,7 @@ Status MpiWorld::shareCores() {
   Seat &mine = seats->mine;
   const std::string machine = machineId();
   machine.copy(mine.machine, sizeof(mine.machine) - 1);
-  // Of more cores than the set has places nothing is known.
+  // Nothing is known if there are more cores than the set has places.
   if (sched_getaffinity(0, sizeof(mine.cores), &mine.cores) != 0)
     std::memset(&mine.cores, 0xff, sizeof(mine.cores));
   seats->all.resize(size_t(size));
@@ -137,7 +136,7 @@ MpiWorld::~MpiWorld() {
   engine->call([&] {
     if (!isOpen) // others may still wait for this process to come
       return engine->neverFinish();
-    // Then all have come, and wait for MPI alone.
+    // Then all have come, and only MPI waits.
     if (!sayGoodbye())
       engine->neverFinish();
     else if (limits.silenceSeconds > 0)
@@ -147,11 +146,11 @@ MpiWorld::~MpiWorld() {
   });
 }
 
-/// MPI's own end waits for others without a word, so that comes afterwards.
+/// MPI's own end waits for others without progress, so that comes afterwards.
 bool MpiWorld::sayGoodbye() {
   if (!outOfStep.ok())
     end(outOfStep);
-  // Whether there was a failure here, and anywhere.
+  // Whether there was a failure here, and in any process.
   const auto failed = std::make_shared<std::array<int, 2>>();
   (*failed)[0] = failures->hasAny();
   isWaiting = true;
@@ -165,7 +164,7 @@ bool MpiWorld::sayGoodbye() {
   if (isWell)
     status = communicators.freeDone(control);
   isWaiting = false;
-  if (!status.ok() && (*failed)[0] == 0) // nobody agrees on it any more
+  if (!status.ok() && (*failed)[0] == 0) // no other process will report it
     printError(status.message());
   return isWell && status.ok();
 }
@@ -174,8 +173,8 @@ bool MpiWorld::sayGoodbye() {
 // Sharing
 //===----------------------------------------------------------------------===//
 
-/// Others may send more than there is memory for: on the engine's thread nobody
-/// else would catch what the standard library throws then.
+/// Others may send more than there is memory for: on the engine's thread no
+/// other code would catch the standard library's exception.
 static Status guarded(const std::function<Status()> &work) {
   try {
     return work();
@@ -213,7 +212,7 @@ Status MpiWorld::broadcastFrom(int root, std::vector<std::byte> &bytes) {
   };
   if (Status status = send(count, count.get(), sizeof(*count)); !status.ok())
     return status;
-  // New memory is filled a piece at a time: beats go between.
+  // Fills new memory piece by piece: beats go between.
   shared->reserve(*count);
   for (uint64_t begin = 0; begin < *count; begin += limits.messageBytes) {
     const uint64_t size = std::min(limits.messageBytes, *count - begin);
@@ -234,7 +233,7 @@ Status MpiWorld::broadcast(std::vector<std::byte> &bytes) {
 Status MpiWorld::gatherHere(std::vector<std::byte> own,
                             std::vector<std::vector<std::byte>> &all) {
   const auto mine = std::make_shared<std::vector<std::byte>>(std::move(own));
-  // This process's, then everybody's.
+  // Element 0 is this process's, the others are all processes'.
   const auto counts =
       std::make_shared<std::vector<uint64_t>>(size_t(size) + 1, mine->size());
   if (Status status = engine->wait(
@@ -246,7 +245,7 @@ Status MpiWorld::gatherHere(std::vector<std::byte> own,
           });
       !status.ok())
     return status;
-  // In as many messages as need be.
+  // Splits the exchange into as many messages as necessary.
   const auto exchange =
       [&](const char *call,
           const std::shared_ptr<std::vector<std::byte>> &bytes, uint64_t all,
@@ -303,7 +302,7 @@ Status MpiWorld::agreeHere(const Status &mine, bool interrupted,
   struct Vote {
     int code, interrupted;
   };
-  // This process's, then everybody's.
+  // Element 0 is this process's, the others are all processes'.
   const auto votes = std::make_shared<std::vector<Vote>>(
       size_t(size) + 1, Vote{int(mine.code()), interrupted});
   if (Status status = engine->wait("MPI_Iallgather", votes,
@@ -333,7 +332,7 @@ Status MpiWorld::agreeHere(const Status &mine, bool interrupted,
 
 Verdict MpiWorld::agree(const Status &given, bool interrupted) {
   Verdict verdict = {};
-  // What nobody has asked for may have failed, too.
+  // Includes failures that no call has returned yet.
   const Status mine = given.ok() ? failures->first() : given;
   if (Status status =
           together([&] { return agreeHere(mine, interrupted, verdict); });
@@ -368,7 +367,7 @@ MpiWorld::transport(uint32_t worldSize) {
 }
 
 //===----------------------------------------------------------------------===//
-// The end of all processes
+// End of all processes
 //===----------------------------------------------------------------------===//
 
 [[noreturn]] static void endAll(const Status &status) {
@@ -377,9 +376,9 @@ MpiWorld::transport(uint32_t worldSize) {
   _exit(int(status.code()));
 }
 
-/// Process 0 hears of failures: whatever it hears of first is the cause.
+/// Process 0 receives failures: the first one it receives is the cause.
 void MpiWorld::awaitNotice() {
-  // Elsewhere it keeps MPI at work while the process waits for nothing.
+  // Elsewhere it keeps MPI progressing while the process waits for nothing.
   std::vector<std::byte> &notice = mail->notice;
   notice.resize(rank == 0 ? kLetterBytes : sizeof(int));
   engine->listen("MPI_Irecv", *this, kNotice, [&](MPI_Request *request) {
@@ -397,7 +396,7 @@ void MpiWorld::awaitBeat() {
 
 void MpiWorld::beat() {
   saidAt = std::chrono::steady_clock::now();
-  // So small that nobody needs to take it: this ends at once.
+  // So small that it ends at once, without a matching receive.
   if (Status status = engine->leave("MPI_Isend", nullptr,
                                     [&](MPI_Request *request) {
                                       return MPI_Isend(&kThere, 1, MPI_BYTE,
@@ -420,8 +419,8 @@ void MpiWorld::completed(uint64_t name) {
     heardAt = std::chrono::steady_clock::now();
     return awaitBeat(); // another follows
   }
-  // While this process was stopped, whoever told has waited in vain, and says
-  // it itself. serve() may not have noticed yet.
+  // While this process was stopped, the sender has waited in vain, and reports
+  // it itself. serve() may not have noticed the stop yet.
   const auto now = std::chrono::steady_clock::now();
   if (now < wokeAt + kPatience || now > servedAt + kBetweenBeats)
     return awaitNotice(); // another may follow
@@ -457,8 +456,8 @@ void MpiWorld::breathe() {
 }
 
 bool MpiWorld::serve() {
-  // What was not heard while this process itself was stopped, or at long work,
-  // is no silence.
+  // Time during which this process itself was stopped, or at long work, does
+  // not count as silence.
   const auto now = std::chrono::steady_clock::now();
   if (now > servedAt + kBetweenBeats) {
     heardAt = std::min(now, heardAt + (now - servedAt));
@@ -467,8 +466,8 @@ bool MpiWorld::serve() {
   servedAt = now;
   breathe();
   if (isBlocked()) {
-    calmAt = servedAt; // whoever still waits says so again
-    // A process at work in a session is waited for.
+    calmAt = servedAt; // processes that still wait will repeat it
+    // Waits for processes at work in a session.
     if (const std::shared_ptr<Inquiry> asks = inquiry.lock())
       asks->suspect({ExitCode::interrupted, 0,
                      std::chrono::duration<double>(kBlocked).count()});
@@ -497,13 +496,13 @@ bool MpiWorld::serve() {
 void MpiWorld::end(const Status &status) {
   if (rank != 0)
     leaveToFirst(status);
-  // Who waited in vain while this process was stopped may be telling it.
+  // Processes that waited in vain while this one was stopped may report it.
   if (std::chrono::steady_clock::now() < wokeAt + kPatience)
     std::this_thread::sleep_for(kPatience);
   endAll(status);
 }
 
-/// Leaves the end to process 0, as long as that answers.
+/// Leaves the end to process 0 while it answers.
 void MpiWorld::leaveToFirst(const Status &status) {
   const std::vector<std::byte> letter = packLetter(status);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -523,11 +522,11 @@ void MpiWorld::leaveToFirst(const Status &status) {
 void MpiWorld::abort(const Status &status) {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    lastWord = status; // whatever else has failed before
+    lastWord = status; // takes precedence over earlier failures
   }
   aborts.store(true, std::memory_order_release);
   engine->wake();
-  // A signal that the program handles is no end: the launcher sends one.
+  // A signal that the program handles does not end it: the launcher sends one.
   std::this_thread::sleep_for(kLast);
   // The engine's thread is stuck in MPI.
   printError(status.message());

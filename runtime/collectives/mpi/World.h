@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What processes decide and share outside of steps. Each call becomes requests
-// that the engine's thread polls, so that a process that waits for another to
-// compile rests, and hears of a failure meanwhile. After a failure nobody waits
-// for long: a process that has stopped, or hangs, never comes.
+// Decisions and data that processes share outside of steps. Each call becomes
+// requests that the engine's thread polls, so a process that waits for another
+// to compile sleeps, and still learns of failures. After a failure no process
+// waits for long: a process that has stopped, or hangs, never comes.
 //
-// Each process tells the next one twice a second that it is there. Whatever the
-// others wait for, a step or a decision, they learn so of one that has stopped.
+// Each process tells the next one twice a second that it is there. So processes
+// detect a stopped one, whether they wait for a step or a decision.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_MPI_WORLD_H
@@ -48,13 +48,13 @@ private:
   explicit MpiWorld(std::shared_ptr<Engine> engine, const Limits &limits)
       : engine(std::move(engine)), limits(limits) {}
 
-  /// By rank, its process.
+  /// Returns the process of each rank.
   std::vector<uint32_t> homes(uint32_t worldSize) const;
-  /// `work` on the engine's thread, with other processes, who wait for ever if
-  /// it fails here.
+  /// Runs `work` on the engine's thread together with other processes, which
+  /// wait for ever if it fails here.
   Status together(const std::function<Status()> &work);
 
-  // On the engine's thread.
+  // Called on the engine's thread.
   Status open();
   Status shareCores();
   Status broadcastFrom(int root, std::vector<std::byte> &bytes);
@@ -70,12 +70,12 @@ private:
   void beat();
   /// Whether the process before this one is silent.
   bool isSilent() const;
-  /// Whether others have not come for too long after a failure.
+  /// Whether other processes have not come for too long after a failure.
   bool isLate();
-  /// Ends all processes; one of them tells why.
+  /// Ends all processes; one of them reports why.
   [[noreturn]] void end(const Status &status);
-  /// Returns once all processes have come here; whether nothing has failed in
-  /// any.
+  /// Returns once all processes have called it, and whether nothing has failed
+  /// in any.
   bool sayGoodbye();
   void fail(const Status &status) { failures->note(status, UINT64_MAX); }
   /// Whether a user wants the end and others have not come for long.
@@ -92,23 +92,23 @@ private:
   MPI_Comm control = MPI_COMM_NULL;
   int rank = 0, size = 1;
   unsigned cores = 1;
-  /// What MPI may write.
+  /// Memory that MPI may write.
   struct Mail {
-    std::vector<std::byte> notice; ///< a failure that another process tells of
+    std::vector<std::byte> notice; ///< a failure that another process reports
     char heard = 0;                ///< the last beat
   };
   const std::shared_ptr<Mail> mail = std::make_shared<Mail>();
-  bool isOpen = false;            ///< and is to be left
-  std::weak_ptr<Inquiry> inquiry; ///< of the session that was made last
+  bool isOpen = false;            ///< and must be left
+  std::weak_ptr<Inquiry> inquiry; ///< of the last session
   std::chrono::steady_clock::time_point heardAt, saidAt, servedAt, wokeAt;
 
   const std::shared_ptr<Failures> failures = std::make_shared<Failures>();
-  /// Of a call that all processes make: what comes next would meet what comes
-  /// next but one elsewhere.
+  /// Failure of a collective call: this process's next call would meet a later
+  /// one elsewhere.
   Status outOfStep;
-  bool isWaiting = false; ///< for other processes, since then
+  bool isWaiting = false; ///< for other processes, since waitsAt
   std::chrono::steady_clock::time_point waitsAt;
-  /// Since when it waits uninterrupted.
+  /// Since when it waits without being interrupted.
   std::chrono::steady_clock::time_point calmAt;
 
   std::mutex mutex;

@@ -1,10 +1,10 @@
-//===- Awaiting.cpp - until a section has ended ---------------------------===//
+//===- Awaiting.cpp - waiting for the end of a section --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a section that streams have been told. Out: that it has ended, or why
-// nobody is to wait any longer. Assumes events before and behind each command,
-// unless it is recorded.
+// In: a section that was given to streams. Out: its end, or the reason to stop
+// waiting for it. Assumes events before and behind each command, unless the
+// section is recorded.
 //
 //===----------------------------------------------------------------------===//
 #include "EnqueuedExecutor.h"
@@ -17,11 +17,11 @@
 using namespace pprt;
 using namespace pprt::enqueued;
 
-/// How often the host asks for the end: without a pause at first, then less and
-/// less often.
+/// The host polls for the end: this often without a pause, then with longer and
+/// longer pauses.
 static constexpr uint32_t kEagerly = 4096;
 static constexpr std::chrono::microseconds kPause(50);
-/// How often at least it asks whether it is to wait on, and at most.
+/// Seconds between checks whether to wait on.
 static constexpr double kAsking = 0.25;
 
 static double secondsBetween(std::chrono::steady_clock::time_point from,
@@ -68,7 +68,7 @@ Status EnqueuedExecutor::awaitLong(const SectionState &section, int64_t number,
     if (!asks)
       continue;
     asked = looked;
-    stuck = true; // whoever leaves here
+    stuck = true; // if this function returns here
     if (Status status = wiring.patience->goOn(
             wiring.place, {number, secondsBetween(moved, looked),
                            section.isCaptured, describe(section, ended)});
@@ -92,8 +92,8 @@ Expected<bool> EnqueuedExecutor::hasMoved(const SectionState &section,
   return ended > before;
 }
 
-/// What has begun computes, unless it meets ranks elsewhere. Of a graph
-/// nothing is known but whether there is such a comm op in it.
+/// A command that has begun computes, unless it meets ranks elsewhere. All that
+/// is known of a graph is whether it contains such a comm op.
 Expected<bool> EnqueuedExecutor::computes(const SectionState &section,
                                           size_t ended) const {
   if (section.isCaptured)
@@ -112,7 +112,7 @@ Expected<bool> EnqueuedExecutor::computes(const SectionState &section,
   return false;
 }
 
-/// All that comes before the first that has not ended has: it is at work.
+/// The first command that has not ended is at work: all before it have ended.
 std::string EnqueuedExecutor::describe(const SectionState &section,
                                        size_t ended) const {
   std::string text;

@@ -1,4 +1,4 @@
-//===- Commands.cpp - what streams are told, and who waits for whom -------===//
+//===- Commands.cpp - commands for streams, and their waits ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -15,7 +15,7 @@ using namespace pprt::enqueued;
 
 namespace {
 
-/// Of each stream, how many of its commands are known to have ended.
+/// For each stream, how many of its commands are known to have ended.
 using Clock = std::vector<uint32_t>;
 
 class Builder {
@@ -34,7 +34,7 @@ private:
   const Section section;
   std::vector<uint32_t> firstStream; ///< by rank of the range
   std::vector<Command> &list;
-  /// By command, those that it comes behind; some say the same.
+  /// By command, those that it must follow, with duplicates.
   std::vector<std::vector<uint32_t>> behind;
 };
 
@@ -75,8 +75,8 @@ void Builder::addParts() {
   list.emplace_back();
 }
 
-/// A command comes behind what is ahead in the queues of its parts, and behind
-/// what these wait for.
+/// Orders a command behind the earlier instructions in the queues of its parts,
+/// and behind what these wait for.
 void Builder::addOrder() {
   /// By rank and queue, the commands of its instructions.
   std::vector<std::vector<std::vector<uint32_t>>> queues;
@@ -102,19 +102,19 @@ void Builder::addOrder() {
 }
 
 void Builder::chooseWaits() {
-  std::vector<Clock> after(list.size()); ///< what is known behind a command
-  std::vector<Clock> known;              ///< by stream, behind its last
-  std::vector<uint32_t> given;           ///< by stream
+  std::vector<Clock> after(list.size()); ///< by command, ended when it has
+  std::vector<Clock> known;              ///< by stream, after its last command
+  std::vector<uint32_t> given;           ///< by stream, number of its commands
   uint32_t streams = 1;
   for (const Command &command : list)
     streams = std::max(streams, command.stream + 1);
   known.assign(streams, Clock(streams, 0));
   given.assign(streams, 0);
-  std::vector<uint32_t> places(list.size()); ///< in the command's stream
+  std::vector<uint32_t> places(list.size()); ///< index in the command's stream
   for (uint32_t c = 0; c < list.size(); ++c) {
     Command &command = list[c];
     Clock &clock = known[command.stream];
-    // What was told last says most of the others.
+    // A wait for a later command implies most of the others.
     std::sort(behind[c].rbegin(), behind[c].rend());
     for (uint32_t other : behind[c]) {
       const uint32_t stream = list[other].stream;

@@ -1,4 +1,4 @@
-//===- EnqueuedExecutor.cpp - tells streams a section at once -------------===//
+//===- EnqueuedExecutor.cpp - gives streams a section at once -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -12,9 +12,9 @@
 using namespace pprt;
 using namespace pprt::enqueued;
 
-/// How long a section that has failed may take to end.
+/// Time that a failed section may take to end.
 static constexpr std::chrono::seconds kLeaving(2);
-/// What an event's time is wrong by: nanoseconds, and of a float's digits one.
+/// Error of an event's time: nanoseconds, and one of a float's digits.
 static constexpr int64_t kEventError = 500, kEventDigits = 1 << 23;
 
 EnqueuedExecutor::EnqueuedExecutor(
@@ -40,10 +40,10 @@ EnqueuedExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
 }
 
 EnqueuedExecutor::~EnqueuedExecutor() {
-  // One that nobody has asked this executor about.
+  // A failure that no call has returned yet.
   if (failure.ok() && wiring.transport)
     (void)keep(wiring.transport->poll());
-  // The device may use it as long as the process is there.
+  // The device may use this memory until the process ends.
   if (stuck)
     (void)held.release();
   else if (device.makeCurrent().ok())
@@ -78,8 +78,8 @@ Status EnqueuedExecutor::prepare() {
   return {};
 }
 
-/// Ranks that meet must record, or not, alike (NCCL), so that those of other
-/// devices are asked about, too.
+/// Ranks that meet must all record, or none (NCCL), so this includes the ranks
+/// of other devices.
 bool EnqueuedExecutor::isCapturable() const {
   for (const std::unique_ptr<ppx::ProgramT> &program : artifact->programs)
     for (const auto &its : instructionsOf(*program, Section::body)) {
@@ -123,7 +123,7 @@ Status EnqueuedExecutor::prepareSection(Section which, const Ranks &programs) {
   return status.ok() ? makeEvents(section) : status;
 }
 
-/// Finds what the members move.
+/// Finds the moves of the members.
 Status EnqueuedExecutor::prepareCommOp(const CommOpHere &its,
                                        const StepParts &stepParts) {
   const auto partOf = [&](uint32_t member) {
@@ -175,8 +175,8 @@ Status EnqueuedExecutor::bindMove(Step &step, const Move &move,
   return {};
 }
 
-/// Of what is recorded only those that are waited for, of the rest all: they
-/// tell times.
+/// Recorded sections have only events that are waited for; the others have all
+/// of them, for times.
 Status EnqueuedExecutor::makeEvents(SectionState &section) {
   const bool isTimed = !section.isCaptured;
   for (Step &step : section.steps) {
@@ -194,7 +194,7 @@ Status EnqueuedExecutor::makeEvents(SectionState &section) {
   return {};
 }
 
-/// Gives each load and emit its place in a turn's memory, and each rank one for
+/// Assigns each load and emit a place in a turn's memory, and each rank one for
 /// its scalars.
 void EnqueuedExecutor::layOutHost() {
   const auto reserve = [&](uint64_t size) {
@@ -226,7 +226,7 @@ static int64_t now() {
       .count();
 }
 
-/// A failure is told by wait(): another query need not fail again.
+/// wait() reports a failure: another query need not fail again.
 bool EnqueuedExecutor::hasEnded() {
   if (!failure.ok() || underWay.empty())
     return true;
@@ -236,20 +236,20 @@ bool EnqueuedExecutor::hasEnded() {
   return isComplete ? *isComplete : !keep(isComplete.status()).ok();
 }
 
-/// Times are those of one step after the other: events have one time each.
+/// Times need steps one after the other: each event holds one time.
 unsigned EnqueuedExecutor::stepsAhead() const {
   return held->sections[size_t(Section::body)].isCaptured ? kTurns : 1;
 }
 
-/// The second one is made when it is wanted first: who waits for each step has
-/// no use for it.
+/// Makes the second turn on demand: callers that wait for each step never need
+/// it.
 Expected<EnqueuedExecutor::Turn *>
 EnqueuedExecutor::takeTurn(const SectionState &section) {
   Turn *turn = held->turns.data();
   while (turn->isTaken)
     ++turn;
-  // Calls that allocate and record may wait for the device themselves, and then
-  // nobody sees that others have failed.
+  // Calls that allocate and record may wait for the device themselves, and
+  // would then not notice failures of other processes.
   const bool isNew = !turn->memory || (section.isCaptured && !turn->graph);
   if (const UnderWay *last = underWay.empty() ? nullptr : &underWay.back();
       last && isNew)
@@ -382,7 +382,7 @@ Status EnqueuedExecutor::record(const SectionState &section, Turn &turn) {
   if (Status status = device.beginCapture(first); !status.ok())
     return status;
   const Status given = give(section, turn);
-  // After a failure, too: the streams are otherwise of no more use.
+  // Also after a failure: the streams cannot be used otherwise.
   Expected<std::unique_ptr<const Graph>> recorded = device.endCapture(first);
   if (!given.ok() || !recorded)
     return given.ok() ? recorded.status() : given;
@@ -435,11 +435,11 @@ Status EnqueuedExecutor::give(const SectionState &section, const Step &step,
 }
 
 //===----------------------------------------------------------------------===//
-// Its end
+// End of a section
 //===----------------------------------------------------------------------===//
 
-/// Events tell how long after the first one they came. That came after the host
-/// had begun, and the last one before the host sees it: the middle is taken.
+/// Event times are relative to the first event. It came after the host had
+/// begun, and the last one before the host saw it: the middle is taken.
 Status EnqueuedExecutor::readTimes(Section which, int64_t began) {
   const int64_t seen = now();
   const SectionState &section = held->sections[size_t(which)];

@@ -1,18 +1,17 @@
-//===- EnqueuedExecutor.h - tells streams a section at once -----*- C++ -*-===//
+//===- EnqueuedExecutor.h - gives streams a section at once -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a checked artifact, the ranks of it that are this process's, and a device
-// whose streams run behind the host. Out: its sections, each given to the
-// streams in one go, with events where a command waits for another stream; then
-// the host waits for the end. What is loaded lies in memory of the host before,
-// what is emitted after.
+// In: a checked artifact, the ranks of this process, and a device whose streams
+// run asynchronously to the host. Out: its sections, each given to the streams
+// in one go, with events where a command waits for another stream; then the
+// host waits for the end. Host memory holds loaded data before a section, and
+// emitted data after it.
 //
-// A step that is recorded is given once, and played from then on. One that is
-// not has the times of its instructions. Of recorded steps the next may be
-// given while one is under way, so that the device need not wait for the host.
-// Each has memory of the host of its own then, and a graph with its
-// addresses.
+// A recorded step is given to the device once, and played from then on. Other
+// steps have instruction times. The next recorded step may be given while one
+// is under way, so that the device need not wait for the host. Each then has
+// its own host memory, and a graph with its addresses.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_ENQUEUED_ENQUEUEDEXECUTOR_H
@@ -30,15 +29,15 @@
 
 namespace pprt::enqueued {
 
-/// What an executor has of a process's devices.
+/// The devices of a process as one executor sees them.
 struct Wiring {
-  /// Has loaded the artifact.
+  /// Must have loaded the artifact.
   std::shared_ptr<StreamDevice> device;
-  /// How they meet ranks elsewhere, to be connected before the first section is
-  /// run; null if there are none.
+  /// Transport to ranks elsewhere, which must be connected before the first
+  /// section is run; null if there are none.
   std::shared_ptr<StreamTransport> transport;
-  /// Shared with those of the process's other devices, and which of them this
-  /// one is.
+  /// Shared with the executors of the process's other devices, and this one's
+  /// index among them.
   std::shared_ptr<Patience> patience;
   size_t place = 0;
 };
@@ -58,14 +57,14 @@ public:
   }
   Status wait() override;
 
-  // submit() in two: what the driver may want all that the process runs to end
-  // for, then what does wait for others. Of several devices that meet each is
-  // ready before one starts.
-  /// Takes all that the section needs: memory, inputs, its graph.
+  // submit() in two parts: first the calls for which the driver may wait until
+  // the process's devices are idle, then those that wait for other ranks. All
+  // devices that meet must be ready before one starts.
+  /// Acquires all that the section needs: memory, inputs, its graph.
   Status ready(Section section, int64_t step);
   /// Gives the section to the device.
   Status start();
-  /// After a failure elsewhere: as if it had been here.
+  /// Fails as after a failure elsewhere.
   void fail(const Status &status) { (void)keep(status); }
 
   bool hasEnded() override;
@@ -84,16 +83,16 @@ private:
   struct Rank final : LocalRank {
     using LocalRank::LocalRank;
 
-    uint64_t hostScalars = 0; ///< where in a turn's memory they are
+    uint64_t hostScalars = 0; ///< offset in a turn's memory
   };
 
-  /// A command with all that it takes.
+  /// A command with its operands.
   struct Step {
     Command command;
     std::vector<Task> tasks; ///< by part
-    uint64_t host = 0;       ///< of a load or emit, where in a turn's memory
-    /// Of a comm op whose members are all here, what they do; of others the
-    /// parts that those here have.
+    uint64_t host = 0;       ///< of a load or emit: offset in a turn's memory
+    /// Launches of a comm op whose members are all here; tickets of the members
+    /// here for other comm ops.
     std::vector<std::unique_ptr<const Launch>> moves;
     std::vector<Ticket> tickets;
     std::unique_ptr<Event> begin, end;
@@ -101,13 +100,13 @@ private:
 
   struct SectionState {
     std::vector<Step> steps;
-    std::vector<const Step *> loads, emits; ///< of `steps`
+    std::vector<const Step *> loads, emits; ///< subsets of `steps`
     bool isCaptured = false;
   };
 
-  /// What a section has for itself while it is under way.
+  /// Resources of a section under way.
   struct Turn {
-    std::unique_ptr<Memory> memory; ///< of the host; null before it is wanted
+    std::unique_ptr<Memory> memory; ///< host memory; null before its first use
     std::unique_ptr<Event> done;
     std::unique_ptr<const Graph> graph; ///< of the body, with `memory`
     bool isTaken = false;
@@ -126,10 +125,10 @@ private:
                    const ExecutorOptions &options,
                    std::shared_ptr<HostData> host);
   Status prepare();
-  /// Whether bodies are, of all ranks.
+  /// Whether the bodies of all ranks can be recorded.
   bool isCapturable() const;
   Status prepareSection(Section section, const Ranks &programs);
-  /// By instruction of a rank, the step and the part of it that does it.
+  /// By instruction of a rank, the step, and its part, that execute it.
   using StepParts =
       std::map<std::pair<uint32_t, uint32_t>, std::pair<Step *, size_t>>;
   Status prepareCommOp(const CommOpHere &commOp, const StepParts &parts);
@@ -138,16 +137,16 @@ private:
   Status makeEvents(SectionState &section);
   void layOutHost();
 
-  // ready(), start() and wait(), of which keep() is told.
+  // Bodies of ready(), start() and wait(), which pass their result to keep().
   Status makeReady(Section section, int64_t step);
   Status begin();
   Status end();
-  /// A failure is that of all calls from then on, and of those elsewhere.
+  /// Stores a failure: all later calls return it, here and in other processes.
   Status keep(const Status &status);
-  /// After one: leaves those that meet ranks of this device, and returns when
-  /// nothing is at work here, or soon.
+  /// After a failure: leaves comm ops that ranks of this device are in, and
+  /// returns when nothing is at work here, or soon.
   void leave();
-  /// A turn that is free, once nothing is under way if it is a new one.
+  /// Returns a free turn; if it is a new one, waits until nothing is under way.
   Expected<Turn *> takeTurn(const SectionState &section);
   Status load(const SectionState &section, const Turn &turn);
   Status record(const SectionState &section, Turn &turn);
@@ -156,16 +155,17 @@ private:
   Status await(const SectionState &section, int64_t number, const Event &done);
   Status awaitLong(const SectionState &section, int64_t number,
                    const Event &done);
-  /// Whether one more command has ended than the first `ended`.
+  /// Updates `ended`, how many commands have ended. Returns whether it has
+  /// grown.
   Expected<bool> hasMoved(const SectionState &section, size_t &ended) const;
-  /// Whether one of those behind that is at work, and does not just wait.
+  /// Whether one of the commands behind is at work, and does not just wait.
   Expected<bool> computes(const SectionState &section, size_t ended) const;
   std::string describe(const SectionState &section, size_t ended) const;
   Status readTimes(Section section, int64_t began);
   void emit(const SectionState &section, const Turn &turn);
 
-  /// What the device works with, which it may go on with after all else has
-  /// gone.
+  /// Objects that the device uses, possibly after everything else has been
+  /// destroyed.
   struct Held {
     std::shared_ptr<StreamDevice> device;
     std::shared_ptr<StreamTransport> transport;
@@ -183,8 +183,8 @@ private:
   const std::shared_ptr<HostData> host;
   StreamDevice &device;
   std::unique_ptr<Held> held = std::make_unique<Held>();
-  uint64_t hostBytes = 0;        ///< of a turn
-  UnderWay next;                 ///< what is ready
+  uint64_t hostBytes = 0;        ///< size of a turn's memory
+  UnderWay next;                 ///< made ready, not started
   std::deque<UnderWay> underWay; ///< the oldest first
   int64_t timesErrors[kSections.size()] = {};
   Status failure;

@@ -1,4 +1,4 @@
-//===- MemoryNeeds.cpp - what a run takes of a device, by name ------------===//
+//===- MemoryNeeds.cpp - device memory of a run, by name ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -28,7 +28,7 @@ static void addCommOps(const Ranks &ranks, RankRange range, Section section,
           tableBytes(move.region, move.sources.size(), move.targets.size());
     return Status();
   };
-  // Whoever prepares the comm ops tells of a failure.
+  // The code that prepares the comm ops reports a failure.
   (void)forEachCommOp(ranks, range, section, add);
 }
 
@@ -38,7 +38,7 @@ MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
   MemoryNeeds needs;
   needs.arenas = std::accumulate(arenas.begin(), arenas.end(), uint64_t(0));
   needs.code = ranks.artifact.object.size();
-  std::vector<uint64_t> tables; // by kernel, of a launch
+  std::vector<uint64_t> tables; // by kernel, bytes of a launch
   for (const std::unique_ptr<ppx::KernelT> &kernel : ranks.artifact.kernels) {
     tables.push_back(0);
     const ppx::ContractionT *its = kernel->body.AsContraction();
@@ -69,8 +69,8 @@ MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
   return needs;
 }
 
-/// What came between two readings; nothing if either is missing, or others gave
-/// back more meanwhile.
+/// Returns the growth between two readings; nothing if either is missing, or if
+/// other processes freed more meanwhile.
 static std::optional<uint64_t> between(std::optional<uint64_t> before,
                                        std::optional<uint64_t> after) {
   return before && after && *before <= *after ? std::optional(*after - *before)

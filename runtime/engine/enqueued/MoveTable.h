@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A comm op of ranks that share a device is a kernel for each of its moves,
+// A comm op between ranks of one device is a kernel for each of its moves,
 // which reads a table of addresses in the device's memory; a move of one run is
-// a copy, which has none.
+// a copy without a table.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_ENQUEUED_MOVETABLE_H
@@ -14,12 +14,12 @@
 
 namespace pprt::enqueued {
 
-/// Whether a move from so many sources is a copy.
+/// Whether a move from this many sources is a copy.
 inline bool isCopy(const Region &region, size_t sources) {
   return sources == 1 && region.outer == 1 && region.middle == 1;
 }
 
-/// Words in front of the addresses: the region, and how many there are.
+/// Words in front of the addresses: the region, and the numbers of addresses.
 inline constexpr uint64_t kTableWords = 9;
 
 /// 0 for a copy.

@@ -43,7 +43,7 @@ bool MultiDeviceExecutor::isStuck() const {
                      [](const Part &part) { return part.executor->isStuck(); });
 }
 
-/// All of them stand still between two calls, so that this thread may ask.
+/// All devices are idle between two calls, so this thread may query them.
 bool MultiDeviceExecutor::hasEnded() {
   return std::all_of(parts.begin(), parts.end(), [](const Part &part) {
     return part.executor->hasEnded();

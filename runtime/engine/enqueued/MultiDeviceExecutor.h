@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the executors of a process's devices, which have neighbouring ranks. Out:
-// one executor. They are told of a section, and waited for, side by side on a
-// thread each, for a device's part of a comm op may have to wait for another's.
-// A driver may let a call that allocates, loads or records wait until all
-// devices of the process are idle, so none begins before all are ready.
+// In: the executors of a process's devices, in the order of ranks. Out: one
+// executor. It calls them side by side on a thread each, because a device's
+// part of a comm op may have to wait for another's. A driver may block a call
+// that allocates, loads or records until all devices of the process are idle,
+// so no section begins before all are ready.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_ENQUEUED_MULTIDEVICEEXECUTOR_H
@@ -55,24 +55,24 @@ private:
   using Call = std::function<Status(EnqueuedExecutor &)>;
 
   EnqueuedExecutor &of(uint32_t rank) const;
-  /// The first failure of all calls of all, after which none is at work: one
-  /// that is left alone holds up what others gave the same device.
+  /// Calls all. After the first failure, which it returns, none is at work: one
+  /// left alone would hold up commands of others on the same device.
   Status onEach(Call call);
-  /// The first failure of this one.
+  /// Returns the first failure of this call.
   Status callEach(Call call);
   void work(size_t part);
 
   const std::vector<Part> parts;
-  std::vector<Thread> threads; ///< of all parts but the first
+  std::vector<Thread> threads; ///< for all parts but the first
   std::mutex mutex;
   std::condition_variable changed;
   // Under the mutex.
-  uint64_t calls = 0; ///< counts them
+  uint64_t calls = 0; ///< number of calls so far
   Call call;
-  size_t running = 0; ///< threads that have not ended the call
+  size_t running = 0; ///< threads still in the call
   bool quits = false;
   Status first;   ///< failure of the call
-  Status failure; ///< of all; of the caller's thread
+  Status failure; ///< first of all calls; used by the caller's thread
 };
 
 } // namespace pprt::enqueued

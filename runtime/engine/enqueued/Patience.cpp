@@ -45,7 +45,7 @@ Status Patience::goOn(size_t device, Wait wait) {
   return failure;
 }
 
-/// Of a device that has ended the section nothing is awaited any more.
+/// A device that has ended the section does not count.
 Standstill Patience::standstill(uint64_t asked) {
   std::lock_guard<std::mutex> lock(mutex);
   uint64_t section = asked;
@@ -55,7 +55,7 @@ Standstill Patience::standstill(uint64_t asked) {
   Standstill here;
   for (const Place &place : places) {
     if (place.section < section)
-      return {}; // it is still told what to do
+      return {}; // it still gets commands
     if (place.section > section || !place.waits)
       continue;
     here.seconds = here.seconds < 0 ? place.wait.idle

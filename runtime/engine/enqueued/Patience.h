@@ -2,11 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: what each of a process's devices waits for, of its thread, again and
-// again. Out: whether it is to go on. A device that waits for another one, here
-// or in another process, does so for as long as that computes: a wait ends
+// In: what each of a process's devices waits for, reported repeatedly by its
+// thread. Out: whether it should go on waiting. A device that waits for another
+// one, here or in another process, waits as long as that computes: a wait ends
 // (hang, interrupted) when nothing has moved or computed anywhere for long.
-//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_ENQUEUED_PATIENCE_H
 #define PPRT_ENGINE_ENQUEUED_PATIENCE_H
@@ -23,20 +22,20 @@ public:
   struct Wait {
     int64_t step = 0;
     double idle = 0; ///< seconds in which nothing has moved or computed
-    /// There is no news of a graph before its end: it is no hang.
+    /// A graph shows no progress before its end: that is no hang.
     bool isCaptured = false;
-    std::string text; ///< what has not ended, for the report
+    std::string text; ///< uncompleted commands, for the report
   };
 
-  /// `transport`: to other devices; may be null.
+  /// `transport`: the transport to other devices; may be null.
   Patience(size_t devices, Limits limits,
            const std::shared_ptr<StreamTransport> &transport)
       : limits(std::move(limits)), transport(transport), places(devices) {}
 
-  // By a device's thread, at one wait at a time.
+  // Called by a device's thread, for one wait at a time.
   void begin(size_t device);
   void end(size_t device);
-  /// Whether it may go on; why not.
+  /// Returns ok if the wait may go on, else the reason to end it.
   Status goOn(size_t device, Wait wait);
 
   Standstill standstill(uint64_t section) override;
@@ -45,13 +44,13 @@ public:
 
 private:
   struct Place {
-    uint64_t section = 0; ///< counts its waits
+    uint64_t section = 0; ///< number of its waits
     bool waits = false;
-    Wait wait; ///< as it was told last
+    Wait wait; ///< the last one reported
   };
 
   const Limits limits;
-  /// Whoever has this one may be the transport's own thread.
+  /// Weak: the last owner of this object may be the transport's own thread.
   const std::weak_ptr<StreamTransport> transport;
   std::mutex mutex;
   std::vector<Place> places; ///< by device

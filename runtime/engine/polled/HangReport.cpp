@@ -1,4 +1,4 @@
-//===- HangReport.cpp - who waits on whom ---------------------------------===//
+//===- HangReport.cpp - ranks that wait for each other --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -13,7 +13,7 @@ using namespace pprt;
 using namespace pprt::polled;
 
 //===----------------------------------------------------------------------===//
-// What ranks do
+// States of ranks
 //===----------------------------------------------------------------------===//
 
 std::vector<RankState>
@@ -103,7 +103,7 @@ public:
   std::string report(int64_t step, double seconds);
 
 private:
-  /// What one rank is doing, and the ranks it waits for.
+  /// The action of one rank, and the ranks it waits for.
   struct Line {
     std::string text;
     std::vector<uint32_t> waitsFor;
@@ -112,7 +112,7 @@ private:
   void describeHead(const RankState &rank, uint32_t queue, uint32_t index,
                     Line &line) const;
   bool hasStarted(const RankState &rank, int section, uint32_t index) const;
-  /// Null if nothing is known of the rank.
+  /// Returns null if nothing is known of the rank.
   const RankState *find(uint32_t rank) const;
   std::string chain(const std::vector<Line> &lines) const;
   const InstructionList &instructions(const RankState &rank,
@@ -126,7 +126,7 @@ private:
 
 } // namespace
 
-/// The next instruction of the queue, in the list; none: all are done.
+/// Index in the list of the queue's next instruction; none if all are done.
 static std::optional<uint32_t> headOf(const InstructionList &list,
                                       uint32_t queue, uint32_t done) {
   for (uint32_t index = 0; index < list.size(); ++index)
@@ -135,7 +135,7 @@ static std::optional<uint32_t> headOf(const InstructionList &list,
   return std::nullopt;
 }
 
-/// Three neighbours and more as a range: "0-3,8".
+/// Prints three or more consecutive numbers as a range: "0-3,8".
 static std::string list(const std::vector<uint32_t> &values) {
   std::string text;
   for (size_t begin = 0, end; begin < values.size(); begin = end) {
@@ -156,7 +156,7 @@ static std::string list(const std::vector<uint32_t> &values) {
 bool Reporter::hasStarted(const RankState &rank, int section,
                           uint32_t index) const {
   if (rank.section != section)
-    return true; // at the end of the section, so it has done everything
+    return true; // it is at the end of the section, so it has done everything
   const InstructionList &list = instructions(rank, section);
   const uint32_t queue = list[index]->queue;
   const RankState::Queue &its = rank.queues[queue];
@@ -222,17 +222,17 @@ Reporter::Line Reporter::describe(const RankState &rank) const {
                   [](const RankState::Queue &its) { return its.hasStarted; });
   for (uint32_t queue = 0; queue < rank.queues.size(); ++queue)
     if (const auto head = headOf(list, queue, rank.queues[queue].done);
-        // What has not started waits for the rank's own queues, and so for one
-        // that has.
+        // An instruction that has not started waits for the rank's own queues,
+        // and so for one that has started.
         head && (rank.queues[queue].hasStarted || !anyStarted))
       describeHead(rank, queue, *head, line);
   return line;
 }
 
-/// Follows the first missing member from rank to rank, until one that misses
-/// none or one seen before.
+/// Follows the first missing member from rank to rank, until a rank that waits
+/// for none or one seen before.
 std::string Reporter::chain(const std::vector<Line> &lines) const {
-  // Of ranks that are elsewhere there is none, and nobody misses them.
+  // `find` succeeds: unknown ranks do not occur as missing members.
   const auto lineOf = [&](uint32_t rank) -> const Line & {
     return lines[size_t(find(rank) - states.data())];
   };
@@ -259,7 +259,7 @@ std::string Reporter::report(int64_t step, double seconds) {
     lines.push_back(describe(rank));
   char time[32];
   std::snprintf(time, sizeof(time), "%.1f", seconds);
-  // Who has finished waits for the others, in the same section.
+  // Finished ranks wait for the others, in the same section.
   int section = -1;
   for (const RankState &rank : states)
     section = std::max(section, rank.section);
@@ -272,7 +272,7 @@ std::string Reporter::report(int64_t step, double seconds) {
   const auto nameOf = [&](size_t line) {
     return "rank " + std::to_string(states[line].index);
   };
-  // Ranks that wait for the same share a line, where the first of them stands.
+  // Ranks that wait for the same share the line of the first of them.
   std::vector<bool> isTold(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
     std::vector<uint32_t> same;

@@ -13,13 +13,13 @@
 using namespace pprt;
 using namespace pprt::polled;
 
-/// How long a failed section waits for ranks that are inside a kernel.
+/// Time that a failed section waits for ranks inside a kernel.
 static constexpr std::chrono::seconds kThreadsLeave(1);
-/// How often at least the watchdog asks for an interruption and for failures
-/// elsewhere.
+/// Longest interval between the watchdog's checks for an interruption and for
+/// failures elsewhere.
 static constexpr std::chrono::duration<double> kAskAgain(0.25);
 
-/// The device's memory and kernels, and what the transport is told.
+/// Prepares the device's memory and kernels, and the transport.
 Status PolledExecutor::State::prepare() {
   Expected<Kernels> prepared = prepareKernels(*artifact, *device);
   if (!prepared)
@@ -86,8 +86,8 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
 
   state.transport->watch(executor->state);
 
-  // The threads have their arenas filled first; the executor is ready when all
-  // have.
+  // The threads fill their arenas first; the executor is ready when all have
+  // done so.
   state.running = state.ranks.size();
   for (uint32_t index = 0; index < state.ranks.size(); ++index)
     if (!executor->threads.emplace_back().start(
@@ -99,7 +99,7 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
     if (!state.failure.ok())
       return state.failure;
   }
-  // Not before: filling completes no instruction, however long it takes.
+  // Not earlier: filling completes no instruction, however long it takes.
   if ((options.limits.hangSeconds > 0 || options.limits.isInterrupted) &&
       !executor->threads.emplace_back().start(
           [shared = executor->state] { watchdogThread(shared); }))
@@ -110,7 +110,7 @@ PolledExecutor::create(std::shared_ptr<const ppx::ArtifactT> artifact,
 PolledExecutor::~PolledExecutor() {
   if (!state)
     return;
-  // A transport that held the state last would end it, and so itself.
+  // A transport with the last reference would destroy the state and itself.
   if (state->transport)
     state->transport->watch({});
   {
@@ -141,7 +141,7 @@ Status PolledExecutor::submit(Section section, int64_t step) {
   state->changed.notify_all();
   state->changed.wait(
       lock, [&] { return state->running == 0 || !state->failure.ok(); });
-  // Ranks that only wait leave at once; one inside a kernel may never.
+  // Ranks that only wait leave at once; one inside a kernel may never leave.
   state->changed.wait_for(lock, kThreadsLeave,
                           [&] { return state->running == 0; });
   stuck = state->running != 0;
@@ -204,7 +204,7 @@ bool PolledExecutor::State::moves() {
   seenCalls.resize(ranks.size());
   for (size_t i = 0; i < ranks.size(); ++i) {
     const uint64_t calls = ranks[i]->calls.load(std::memory_order_relaxed);
-    // Whoever looks for work is inside of short ones at times.
+    // A thread that looks for work makes short calls at times.
     moves |= calls % 2 != 0 && calls == seenCalls[i];
     seenCalls[i] = calls;
   }
@@ -240,7 +240,7 @@ void PolledExecutor::State::end(
 void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
   using Clock = std::chrono::steady_clock;
   const Limits &limits = state->options.limits;
-  // Clocks end in some 290 years.
+  // Limited because clocks overflow after some 290 years.
   const std::chrono::duration<double> often(std::min(limits.hangSeconds, 1e9) /
                                             8);
   const auto pause = often.count() > 0 ? std::min(often, kAskAgain) : kAskAgain;
@@ -249,7 +249,7 @@ void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
   while (!state->quit) {
     state->changed.wait_for(lock, pause);
     const Clock::time_point now = Clock::now();
-    // A rank inside a kernel does not hear of it.
+    // A rank inside a kernel does not notice it.
     if (const Status status = state->transport->poll();
         !status.ok() && state->failure.ok()) {
       lock.unlock();
@@ -260,7 +260,7 @@ void PolledExecutor::watchdogThread(std::shared_ptr<State> state) {
       state->since = now;
       continue;
     }
-    // What has ended waits for nobody, but others may wait in the section.
+    // After the section's end this process waits for none, but others may.
     if (state->running == 0 || !state->failure.ok())
       continue;
     const std::chrono::duration<double> idle = now - state->since;

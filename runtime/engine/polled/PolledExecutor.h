@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a checked artifact, the ranks of it that are this process's, and what
-// they run on. Out: its sections, run by one thread per rank, or the first
-// cause of a failure, after which all ranks have been told to stop. A side
-// thread watches for progress; if there is none, in other processes either, who
-// waits on whom is reported. A rank inside a kernel does not wait.
+// In: a checked artifact, the ranks of this process, and their device. Out: its
+// sections, run by one thread per rank, or the first cause of a failure, after
+// which all ranks have been told to stop. A watchdog thread checks for
+// progress; if there is none, in other processes either, it reports which ranks
+// wait for which. A rank inside a kernel does not count as waiting.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ENGINE_POLLED_POLLEDEXECUTOR_H
@@ -24,8 +24,8 @@ namespace pprt::polled {
 
 class PolledExecutor final : public Executor {
 public:
-  /// The device has loaded the artifact, and the transport is connected before
-  /// the first section is run. Fails (device) if the system refuses a thread.
+  /// The device must have loaded the artifact; the transport must be connected
+  /// before the first section. Fails (device) if the system refuses a thread.
   static Expected<std::unique_ptr<PolledExecutor>>
   create(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh,
          std::shared_ptr<PolledDevice> device,
@@ -44,7 +44,7 @@ public:
   }
 
 private:
-  /// Shared with the threads: it stays as long as one of them runs.
+  /// Shared with the threads: it lives as long as one of them runs.
   struct State final : Watched {
     State(std::shared_ptr<const ppx::ArtifactT> artifact, const Mesh &mesh)
         : artifact(std::move(artifact)), mesh(mesh) {}
@@ -62,13 +62,13 @@ private:
     std::mutex mutex;
     std::condition_variable changed;
     // Under the mutex.
-    uint64_t command = 0; ///< counts the sections started
+    uint64_t command = 0; ///< number of sections started
     Section section = Section::setup;
     int64_t step = 0;
     size_t running = 0; ///< ranks that have not finished the command
     bool quit = false;
     Status failure;
-    /// What the watchdog saw last, and since when.
+    /// State that the watchdog saw last, and since when.
     uint64_t seenCommand = 0, seenProgress = 0;
     std::vector<uint64_t> seenCalls; ///< by rank
     std::chrono::steady_clock::time_point since;
@@ -84,7 +84,7 @@ private:
     Status prepareCommOp(const CommOpHere &commOp);
     void fail(const Status &status);
     uint64_t progress() const;
-    /// Whether anything has happened since it was asked last.
+    /// Whether anything has happened since the last call.
     bool moves();
     Standstill standstill(uint64_t section) override;
     void end(ExitCode why, double seconds,

@@ -18,14 +18,14 @@ static int64_t nanoseconds(clockid_t clock) {
 }
 
 namespace {
-/// While a rank computes or moves, and does not wait.
+/// Alive while a rank computes or moves data, and does not wait.
 class Inside {
 public:
   explicit Inside(std::atomic<uint64_t> &calls) : calls(calls) { count(); }
   ~Inside() { count(); }
 
 private:
-  // One thread writes it.
+  // Only one thread writes it.
   void count() {
     calls.store(calls.load(std::memory_order_relaxed) + 1,
                 std::memory_order_relaxed);
@@ -43,8 +43,8 @@ private:
   InstructionTime &time;
   int64_t cpu;
 };
-/// While a transport works on the thread of a rank: what it takes from the heap
-/// is not the rank's.
+/// Alive while a transport works on the thread of a rank: its heap memory does
+/// not count as the rank's.
 class OfTransport {
 public:
   OfTransport() : counter(attributedAllocations()) {
@@ -92,8 +92,8 @@ bool Rank::waitsHold(const ppx::InstructionT &instruction) const {
   return true;
 }
 
-// A device that keeps no values has none to load or emit. A reference to what
-// is called takes no heap.
+// A device that keeps no values has none to load or emit. Passing the callable
+// by reference avoids the heap.
 Status Rank::load(const QueuedTask &task, HostData &host) {
   Status loaded;
   const auto load = [&](std::byte *slot) {
@@ -176,8 +176,8 @@ Status Rank::run(Section which, int64_t step, Stream &stream, HostData &host,
   attributeAllocations(&allocations);
   section.store(int(which), std::memory_order_relaxed);
   while (remaining > 0 && failure.ok()) {
-    // Before everything that a wake tells of, the cancellation among
-    // it: what comes later ends the wait below.
+    // Read before every condition that a wake-up reports, the cancellation
+    // included: a later wake-up ends the wait below.
     const uint32_t seen = event->count();
     if (cancellation.isRequested())
       break;

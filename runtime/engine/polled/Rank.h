@@ -5,8 +5,8 @@
 // In: the program of one rank, with every slot, kernel and comm op resolved
 // beforehand. Out: its effects on the arena, and when each instruction ran.
 //
-// One thread walks all queues: communication first, so that nobody waits for
-// this rank longer than one kernel takes, then one kernel. What runs therefore
+// One thread walks all queues: communication first, so that other ranks wait at
+// most one kernel's time for this rank, then one kernel. An instruction thus
 // never depends on what another queue of the rank is blocked on, which is the
 // independence of queues that the deadlock check assumes.
 //
@@ -19,16 +19,16 @@
 
 namespace pprt::polled {
 
-/// Tells ranks to leave their section: each asks before it looks for work.
-/// Whoever changes the answer wakes the ranks' events afterwards.
+/// Tells ranks to leave their section: each checks it before it looks for work.
+/// Code that changes the answer must wake the ranks' events afterwards.
 class Cancellation {
 public:
   virtual ~Cancellation() = default;
   virtual bool isRequested() const = 0;
 };
 
-/// Who takes part in a comm op, and with which instruction of the section, in
-/// member order; for the hang report.
+/// The members of a comm op and their instructions in the section, in member
+/// order; for the hang report.
 struct CommOp {
   Section section;
   std::vector<uint32_t> ranks, indices;
@@ -39,8 +39,8 @@ struct QueuedTask : Task {
   QueuedTask(Task task, uint32_t index) : Task(std::move(task)), index(index) {}
 
   uint32_t index;                 ///< in the section's list
-  const CommOp *commOp = nullptr; ///< if it meets others
-  Ticket ticket = 0;              ///< the transport's, of the comm op
+  const CommOp *commOp = nullptr; ///< if it communicates
+  Ticket ticket = 0;              ///< the transport's ticket for the comm op
 };
 
 /// The state of a queue, written by the rank and read by the watchdog.
@@ -55,7 +55,7 @@ public:
        Staging staging);
 
   void addTasks(const Kernels &kernels, Device &device);
-  /// By its index in the section's list.
+  /// Returns the task of an instruction by its index in the section's list.
   QueuedTask &task(Section section, uint32_t index);
 
   /// Runs a section to its end, or until `cancellation` is requested, or the
@@ -63,10 +63,10 @@ public:
   Status run(Section section, int64_t step, Stream &stream, HostData &host,
              const Cancellation &cancellation, uint32_t spins);
 
-  /// Wakes the thread if it waits.
+  /// Wakes the thread if it sleeps.
   const std::shared_ptr<inprocess::Event> event =
       std::make_shared<inprocess::Event>();
-  PolledTransport *transport = nullptr; ///< if it meets others
+  PolledTransport *transport = nullptr; ///< if it meets other ranks
   /// tasks[section][queue] in list order.
   std::vector<std::vector<QueuedTask>> tasks[kSections.size()];
 
@@ -74,15 +74,15 @@ public:
   std::vector<QueueState> queues;
   std::atomic<int> section{-1}; ///< the section being run, or -1
   std::atomic<uint64_t> progress{0};
-  /// Counts the ends of calls that compute or move: odd inside of one.
+  /// Counts begins and ends of calls that compute or move: odd inside of one.
   std::atomic<uint64_t> calls{0};
 
 private:
   bool waitsHold(const ppx::InstructionT &instruction) const;
-  /// Starts the head of the queue if it may, and completes it if it can.
+  /// Starts the head of the queue if possible, and completes it if possible.
   bool advance(Section section, uint32_t queue, Stream &stream, HostData &host);
   Status execute(const QueuedTask &task, Stream &stream, HostData &host);
-  /// Of the slot that is loaded or emitted, in the arena.
+  /// Offset in the arena of the slot that is loaded or emitted.
   uint64_t offsetOf(const QueuedTask &task) const {
     return uint64_t(task.arguments[0] - arena->address());
   }

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What compilers lay out, checks demand and devices rely on. Arenas themselves
-// begin at multiples of the device's choice: 64 bytes of the host, of GPUs 256
-// at least, which is what cuMemAlloc promises.
+// Alignments that compilers use, checks demand and devices rely on. The device
+// chooses the alignment of whole arenas: 64 bytes on the host, at least 256 on
+// GPUs, which is what cuMemAlloc promises.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ALIGNMENT_H
@@ -17,10 +17,10 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
-/// Of every slot in its arena: a line of the caches, and the widest vector.
+/// Alignment of every slot in its arena: a cache line, and the widest vector.
 constexpr uint64_t kSlotAlignment = 64;
 
-/// Of a kernel's workspace in its arena, and of what messages are staged in:
+/// Alignment of kernel workspaces in their arena, and of message staging:
 /// cublasLtMatmul takes a workspace that is "256-byte aligned" (cuBLAS's
 /// manual). Other slots are many and may be small; these are few.
 constexpr uint64_t kWorkspaceAlignment = 256;

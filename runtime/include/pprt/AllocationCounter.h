@@ -1,9 +1,9 @@
-//===- AllocationCounter.h - what the heap gives to a rank ------*- C++ -*-===//
+//===- AllocationCounter.h - heap memory of a rank --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // The heap's part of a rank's memory. Programs that link `pprt_counting_malloc`
-// have the calls of malloc and its relatives counted, by thread; in others the
+// count the calls of malloc and its relatives by thread; in other programs the
 // counters stay at zero and allocationsAreCounted() is false.
 //
 //===----------------------------------------------------------------------===//
@@ -24,12 +24,12 @@ struct AllocationCounter {
   void add(int64_t bytes);
 };
 
-/// From now on the calling thread's allocations count here, or nowhere (null).
+/// Counts the calling thread's allocations here from now on; null: nowhere.
 void attributeAllocations(AllocationCounter *counter);
-/// Where the calling thread's allocations count.
+/// Returns the counter of the calling thread, or null.
 AllocationCounter *attributedAllocations();
 
-/// Whether `pprt_counting_malloc` is part of this program.
+/// Returns whether `pprt_counting_malloc` is part of this program.
 bool allocationsAreCounted();
 
 } // namespace pprt

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: what is known of a kind of device, whether or not there is one here, and
-// how to open those of a process. Out: a name for SessionOptions::device. The
+// In: the facts about a kind of device, whether or not one is present, and how
+// to open the devices of a process. Out: a name for SessionOptions::device. The
 // runtime brings "cpu", "cuda" and "null" (runtime/backends); a program adds
 // others before it makes a session.
 //
@@ -17,60 +17,60 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
-/// The devices of a process and how their ranks meet, of either kind: what the
+/// The devices of a process, of either kind, and how their ranks meet: what the
 /// engine runs.
 class Devices;
 
-/// One for all ranks of the process.
+/// Makes one device for all ranks of the process.
 std::shared_ptr<Devices> makeDevices(std::unique_ptr<PolledDevice> device);
-/// One for all ranks of the process, or one for each.
+/// Makes one device for all ranks of the process, or one for each.
 std::shared_ptr<Devices>
 makeDevices(std::vector<std::unique_ptr<enqueued::StreamDevice>> devices);
 
-/// What a session tells its devices.
+/// Options that a session passes to its devices.
 struct DeviceOptions {
-  /// Finds compiled kernels; if empty they come from the artifact's object.
+  /// Finds compiled kernels; if empty, they come from the artifact's object.
   KernelResolver resolver;
   unsigned threadsPerRank = 1;
-  bool spin = false; ///< when no two threads share a core
+  bool spin = false; ///< if no two threads share a core
 };
 
 struct Backend {
-  /// As --device and reports have it.
+  /// Name in --device and in reports.
   std::string name;
-  /// What it runs of compiled kernels.
+  /// Form of compiled kernels that it runs.
   Code code = Code::sharedObject;
-  /// Whether its streams run behind the host: then steps can be recorded, and
-  /// its memory is none of the host's.
+  /// Whether its streams run asynchronously to the host: then steps can be
+  /// recorded, and the host cannot address its memory.
   bool hasStreams = false;
 
-  /// Collective, as the world's calls; fails in all processes alike.
+  /// Collective, like the world's calls; fails in all processes alike.
   std::function<Expected<std::shared_ptr<Devices>>(
       const DeviceOptions &options, World &world, uint32_t worldSize)>
       open;
-  /// What compiled kernels may need of it (pprt/Processor.h), or what is
-  /// missing here for there to be one.
+  /// Returns the processor level that compiled kernels may need
+  /// (pprt/Processor.h), or fails with what this machine lacks.
   std::function<Expected<std::string>()> processor;
-  /// So many a process could use. Empty: one.
+  /// Number of devices that a process could use. Empty: one.
   std::function<Expected<uint32_t>()> count = {};
-  /// What ranks need to meet, each on a device of its own. Empty: they meet as
-  /// the world's processes do.
+  /// Model of the transport between ranks with a device each. Empty: they meet
+  /// as the world's processes do.
   std::function<TransportModel()> model = {};
   /// Bytes of its memory that a launch of the contraction keeps. Empty: none.
   std::function<uint64_t(const ppx::ContractionT &)> launchBytes = {};
 };
 
-/// Null if there is none of that name.
+/// Returns null if no backend has that name.
 const Backend *findBackend(const std::string &name);
-/// The first that runs such code.
+/// Returns the first backend that runs such code.
 const Backend &backendFor(Code code);
-/// Makes another one known, before the first session; refuses a name that one
-/// has.
+/// Registers a backend before the first session; refuses a name that is already
+/// taken.
 Status addBackend(Backend backend);
 
-/// Fails (usage) with deviceNames() if it is none of them.
+/// Fails (usage) with deviceNames() if `name` is not one of them.
 Status checkDeviceName(const std::string &name);
-/// So many this process could use; those of the host's own count as one.
+/// Number of devices that this process could use; the host counts as one.
 Expected<uint32_t> countDevices(const std::string &name);
 
 } // namespace pprt

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For options and reports of all tools: one syntax in, one out.
+// Used by options and reports of all tools: one syntax in, one out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BYTES_H
@@ -18,14 +18,14 @@ namespace pprt {
 
 /// Reads `4096`, `512M`, `1.5G`, `1GiB`, `26GB`. K, M, G, T and KiB ... TiB are
 /// powers of 1024, KB ... TB of 1000, as coreutils reads them; letters may be
-/// small. Nothing if the text is anything else, as part of a byte, or 2^63 or
-/// more.
+/// lowercase. Returns nothing for any other text, a fraction of a byte, or 2^63
+/// or more.
 std::optional<uint64_t> parseBytes(std::string_view text);
 
-/// What parseBytes reads, for messages.
+/// Syntax that parseBytes reads, for messages.
 extern const char *const kBytesSyntax;
 
-/// `980 B`, `8.62 KiB`, `25.9 GiB`: three digits and a unit.
+/// Prints `980 B`, `8.62 KiB`, `25.9 GiB`: three digits and a unit.
 std::string printBytes(double bytes);
 
 } // namespace pprt

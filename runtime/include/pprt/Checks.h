@@ -12,30 +12,30 @@
 //    before it has completed on the same rank. Other ranks may be elsewhere.
 //  - The instructions of one queue run one after another, in list order. The
 //    queue's head starts when its waits hold; queues are otherwise independent.
-//  - A send and its receive, and the members of a collective, meet: none
-//    completes before all those have started that it sends elements to or
+//  - A send and its receive, and the members of a collective, meet: a member
+//    completes only after all members have started that it sends elements to or
 //    receives them from. It may wait for the others, too.
-//  - A rank's memory is ordered by its own queues and waits alone: an order
-//    that only exists through messages of other ranks is not relied upon.
+//  - A rank's memory is ordered by its own queues and waits alone: no check
+//    relies on an order that exists only through messages of other ranks.
 //  - The slots of parameters and states are defined before the setup, and
 //    read by the host between sections. Everything else must be written before
 //    it is read. What is read was last written through the same slot.
 //
-// Backends may thus differ in how many members of a comm op one waits for: of a
-// permute or of empty messages, threads wait for all, processes for those with
-// something to exchange. Both ends are covered. Deadlock is judged as if each
-// member waited for all, and whoever waits for fewer completes no later, so
-// that nothing gets stuck that did not before. Races and clobbers are judged by
-// the orders within one rank, to which waiting for others adds nothing that is
-// relied upon. And what a member receives it has waited for, so that the bits
-// are the same.
+// Backends may thus differ in how many members of a comm op a member waits for:
+// in a permute or with empty messages, threads wait for all members, processes
+// for those that exchange data with them. Both are covered. Deadlock is judged
+// as if each member waited for all; a member that waits for fewer completes no
+// later, so it adds no deadlock. Races and clobbers are judged by the orders
+// within one rank, and waiting for other members adds no order that is relied
+// upon. A member has waited for everything it receives, so the bits are the
+// same.
 //
 // Each check takes time linear in the instructions of distinct programs, their
 // arguments and waits (times the few queues of a rank and a logarithm for the
 // order on memory), and in the members of groups; where ranks of one program
-// meet ranks of different ones, as if they had programs of their own. Only what
-// is refused is looked at rank by rank. CheckResult::operations counts the
-// elementary steps taken, so that this is tested without a clock.
+// meet ranks of different ones, as if they had programs of their own. Only
+// refused artifacts are examined rank by rank. CheckResult::operations counts
+// the elementary steps taken, so that tests need no clock.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_CHECKS_H
@@ -75,22 +75,22 @@ struct CheckOptions {
 struct CheckResult {
   std::vector<Finding> findings;
   uint64_t operations = 0;
-  bool lacksMemory = false; ///< for the checks themselves: not all were made
+  bool lacksMemory = false; ///< for the checks themselves: some were not made
 
   bool ok() const { return findings.empty() && !lacksMemory; }
   bool has(FindingKind kind) const;
-  /// One line per finding, under the exit code of the first: 3 for structure,
-  /// 4 for memory, also if the checks lack it, 5 for the others.
+  /// One line per finding, under the exit code of the first: 3 for structure, 4
+  /// for memory, also if the checks run out of it, 5 for the others.
   Status status() const;
 };
 
-/// All checks. Those after the structure assume that it holds, clobbering
-/// assumes that there are no races, and deadlock that communication matches;
-/// what cannot be judged is left out.
+/// Makes all checks. Those after the structure assume that it holds, clobbering
+/// assumes that there are no races, and deadlock that communication matches; a
+/// check whose assumption fails is left out.
 CheckResult checkArtifact(const ppx::ArtifactT &artifact,
                           const CheckOptions &options = {});
 
-/// The first of them alone: indices, sizes, alignment, kinds.
+/// Makes only the first of them: indices, sizes, alignment, kinds.
 CheckResult checkStructure(const ppx::ArtifactT &artifact);
 
 } // namespace pprt

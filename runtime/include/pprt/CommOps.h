@@ -3,15 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: an artifact in which the transfers of an edge, and the collectives of a
-// group, go through one queue of each rank. Which instructions meet is
-// therefore fixed before the run: in every section the k-th send of an edge
-// meets the k-th receive, and the k-th collective of a member the k-th of all
-// others. Out: the places at which a rank meets others, who takes part in each,
-// and the data movement of a comm op, by member and without memory.
+// group, go through one queue of each rank. This fixes before the run which
+// instructions meet: in every section the k-th send of an edge meets the k-th
+// receive, and the k-th collective of a member the k-th of all others. Out: the
+// places at which a rank meets others, the members of each, and the data
+// movement of a comm op, by member and without memory.
 //
-// What a rank does at a place follows from its program alone, so that nothing
-// here walks the instructions of all ranks: a process asks about the places of
-// its own, and gets the answers that every other process gets.
+// A rank's program alone determines what the rank does at a place, so nothing
+// here walks the instructions of all ranks: a process asks about its own places
+// and gets the same answers as every other process.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_MEETINGS_H
@@ -48,8 +48,8 @@ struct Region {
   uint64_t targetOuter = 0, targetMiddle = 0;
 };
 
-/// Where a member has a region: in the memory of its input or output `operand`,
-/// from element `offset` on.
+/// A region in the memory of a member's input or output `operand`, from element
+/// `offset` on.
 struct Part {
   uint32_t member, operand;
   uint64_t offset;
@@ -67,12 +67,12 @@ struct Move {
   std::vector<Part> sources, targets;
 };
 
-/// Of a send with its receive: member 0 has one input, member 1 one output.
+/// Moves of a send and its receive: member 0 has an input, member 1 an output.
 std::vector<Move> movesOfTransfer(uint64_t bytes);
 
-/// Of a collective of `members` ranks, which agree on everything used here; its
-/// operand i is in `inputs[i]`. Of a permute, member i sends to member
-/// receivers[i].
+/// Moves of a collective of `members` ranks, which agree on everything used
+/// here; its operand i is in `inputs[i]`. In a permute, member i sends to
+/// member receivers[i].
 std::vector<Move>
 movesOfCollective(const ppx::InstructionT &instruction,
                   const std::vector<const ppx::SlotT *> &inputs,
@@ -83,12 +83,12 @@ class CommOps {
 public:
   CommOps(const Ranks &ranks, Section section);
 
-  /// In ascending order, the places with a member in the range.
+  /// Returns the places with a member in the range, in ascending order.
   std::vector<CommPlace> places(RankRange range) const;
-  /// The ranks that meet there, in member order: of an edge source and target.
+  /// The ranks that meet there, in member order: source, target of an edge.
   std::vector<uint32_t> members(const CommPlace &place) const;
-  /// A number that no other place has, of sections either. Below the number of
-  /// ranks times that of stages and groups.
+  /// Returns a number that no other place in any section has. It is below the
+  /// number of ranks times that of stages and groups.
   uint64_t number(const CommPlace &place) const;
 
   /// The instructions of members(place)[member] at the place, as indices into
@@ -96,12 +96,12 @@ public:
   const std::vector<uint32_t> &sequence(const CommPlace &place, uint32_t member,
                                         uint32_t rank) const;
 
-  /// What the k-th comm op moves. Assumes that member 0 has that many.
+  /// Moves of the k-th comm op. Assumes that member 0 has that many.
   std::vector<Move> moves(const CommPlace &place, uint32_t k) const;
 
 private:
   /// The instructions of a program that meet others: by the other stage; by
-  /// group. Of a stage or group with none there is no entry.
+  /// group. Stages and groups without any have no entry.
   using Sequences = std::map<uint32_t, std::vector<uint32_t>>;
   struct Appointments {
     Sequences sends, receives, collectives;

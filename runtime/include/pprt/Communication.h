@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counted from the instructions alone: before a run this is a prediction, and
-// after it what was sent.
+// Counted from the instructions alone: a prediction before a run, and what was
+// sent after it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COMMUNICATION_H
@@ -31,29 +31,29 @@ enum class CommunicationKind : uint8_t {
 };
 const char *communicationName(CommunicationKind kind);
 
-/// What one instruction moves.
+/// Data that one instruction moves.
 struct Message {
   CommunicationKind kind;
-  /// The size as nccl-tests counts it, and what the rank sends.
+  /// Size as nccl-tests counts it, and bytes that the rank sends.
   uint64_t bytes = 0, wireBytes = 0;
-  /// Messages one after another, in the algorithm that sends so little.
+  /// Messages one after another, in the algorithm that sends that few bytes.
   uint64_t rounds = 1;
 };
 
-/// Nothing for an instruction that moves nothing between devices.
+/// Returns nothing for an instruction that moves nothing between devices.
 std::optional<Message> messageOf(const ppx::ArtifactT &artifact,
                                  const Mesh &mesh, const ppx::ProgramT &program,
                                  const ppx::InstructionT &instruction);
 
-/// What one rank sends by it: the wire bytes, but of a permute that leaves the
-/// rank what it has nothing.
+/// Bytes that one rank sends for the instruction: the wire bytes, but 0 in a
+/// permute that maps the rank to itself.
 uint64_t sentBytes(const Ranks &ranks, uint32_t rank,
                    const ppx::InstructionT &instruction);
 
 /// The communication of one kind over some axes of the mesh.
 struct Traffic {
   CommunicationKind kind;
-  /// Names, major to minor; of a transfer the stage axis, of a copy none.
+  /// Names, major to minor; the stage axis of a transfer, none of a copy.
   std::vector<std::string> axes;
   uint64_t count = 0, bytes = 0, wireBytes = 0;
 };

@@ -1,11 +1,11 @@
-//===- ControlGroup.h - what a container leaves of a machine ----*- C++ -*-===//
+//===- ControlGroup.h - limits that containers set --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Containers and batch systems put processes into control groups of Linux, of
-// version 1 or 2, each within others that limit it, too. What a machine has
-// beyond their limits is no use: the system kills who takes more memory, and
-// stops all threads of who takes more of the cores' time.
+// version 1 or 2, each within others that limit it, too. Resources beyond these
+// limits are of no use: the system kills processes that take more memory, and
+// stops all threads of those that take more of the cores' time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_CONTROLGROUP_H
@@ -20,17 +20,17 @@
 namespace pprt {
 
 struct GroupLimits {
-  /// Of a group: all processes in it and in groups within it share that.
+  /// Limit of a group, shared by all processes in it and in its subgroups.
   struct Memory {
     std::string group;
     uint64_t bytes = 0;
   };
-  /// Of the process's group and those that it is in, the least first.
+  /// Limits of the process's group and of those around it, the least first.
   std::vector<Memory> memory;
   std::optional<double> cores;
 };
 
-/// Of this process. `root`: where the system's files are, for tests.
+/// Limits of this process. `root`: where the system's files are, for tests.
 GroupLimits groupLimits(const std::string &root = "");
 
 } // namespace pprt

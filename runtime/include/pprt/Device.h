@@ -2,15 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device has memory, makes kernels ready, and does what its streams are given
-// in the order in which they are given it. It knows nothing of queues, waits
-// and steps: those are an executor's. Nor of other devices: those are its
-// transport's, which comes from here because the two agree about memory.
+// A device has memory, prepares kernels, and executes the commands of its
+// streams in order. It knows no queues, waits and steps, which the executor
+// handles, and no other devices, which its transport handles; the device makes
+// the transport because the two agree about memory.
 //
 // The order of calls: load() the artifact, prepare() its kernels, allocate()
 // memory, make streams, then bind() and write for what is launched every step.
-// Addresses are the device's: the host reaches what is behind them itself only
-// where Memory::host() says so, else by copies.
+// Addresses are the device's: the host accesses the memory behind them directly
+// only where Memory::host() says so, else by copies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_DEVICE_H
@@ -34,16 +34,16 @@ class World;
 class Memory {
 public:
   virtual ~Memory() = default;
-  /// As kernels take it.
+  /// Address that kernels are given.
   virtual std::byte *address() const = 0;
   virtual uint64_t size() const = 0;
-  /// Where the host finds the same bytes; null where it cannot.
+  /// Host address of the same bytes; null if there is none.
   virtual std::byte *host() const = 0;
-  /// Whether what is written can be read again: a device that only counts keeps
-  /// nothing.
+  /// Whether written values can be read again: a device that only counts keeps
+  /// none.
   virtual bool keepsValues() const { return host() != nullptr; }
-  /// Copies `bytes` from `offset` on, behind all that streams have returned
-  /// from. Assumes that values are kept.
+  /// Copies `bytes` from `offset` on, after all commands from which streams
+  /// have returned. Assumes that values are kept.
   virtual Status read(std::byte *to, uint64_t offset, uint64_t bytes) const {
     std::memcpy(to, host() + offset, bytes);
     return {};
@@ -52,48 +52,48 @@ public:
     std::memcpy(host() + offset, from, bytes);
     return {};
   }
-  /// Gives `visit` the bytes from `offset` on; not if no values are kept.
+  /// Calls `visit` on the bytes from `offset` on, unless no values are kept.
   Status visit(uint64_t offset, uint64_t bytes,
                const std::function<void(const std::byte *)> &visit) const;
-  /// Has `fill` write all of them.
+  /// Calls `fill` to write all of those bytes.
   Status fill(uint64_t offset, uint64_t bytes,
               const std::function<void(std::byte *)> &fill);
-  /// The end of the highest byte that was ever written; 0 if nobody measures.
+  /// End of the highest byte ever written; 0 if it is not measured.
   virtual uint64_t writtenBytes() const = 0;
 };
 
-/// A kernel of an artifact, ready: the device's own, as is what follows.
+/// A prepared kernel of an artifact. Its type is the device's own.
 class Kernel {
 public:
   virtual ~Kernel() = default;
 };
 
-/// A kernel with all it is launched with: what bind() made of a Binding. Only
-/// the streams of the device that made it are given it, and cast it back.
+/// A kernel with all its operands: what bind() made of a Binding. Only streams
+/// of the device that made it receive it, and cast it back.
 class Launch {
 public:
   virtual ~Launch() = default;
 };
 
-/// What a kernel is launched with.
+/// The operands of a kernel launch.
 struct Binding {
   const Kernel *kernel = nullptr;
-  std::vector<std::byte *> arguments; ///< its parameters
-  /// The row of a launch's scalars; read when the kernel runs.
+  std::vector<std::byte *> arguments; ///< one per parameter
+  /// Row of a launch's scalars; read when the kernel runs.
   const std::byte *scalars = nullptr;
-  /// An i32 that is read before the kernel runs: unless 0, it does not. Null if
-  /// it always does.
+  /// An i32 that is read before the kernel runs: unless it is 0, the kernel
+  /// does not run. Null: it always runs.
   const std::byte *gate = nullptr;
 };
 
-/// Elements to look through.
+/// Elements to check.
 struct Values {
   const std::byte *address = nullptr;
   uint64_t bytes = 0;
   ppx::ElementType element = ppx::ElementType_f32;
 };
 
-/// Does what it is given in that order.
+/// Executes commands in the order in which they are given.
 class Stream {
 public:
   virtual ~Stream() = default;
@@ -101,69 +101,69 @@ public:
   virtual Status copy(std::byte *to, const std::byte *from, uint64_t bytes) = 0;
   /// Sets an i32 to 0 if all values are finite, else to 1.
   virtual Status flag(const std::vector<Values> &values, std::byte *flag) = 0;
-  /// From the host, whose bytes may change once this has returned.
+  /// Writes from host memory, which may change once this has returned.
   virtual Status write(std::byte *to, const void *from, uint64_t bytes) = 0;
 };
 
 /// Memory that arenas of several processes may share.
 struct MemoryPool {
-  std::string id;        ///< the same for all who share it, and for nobody else
+  std::string id;        ///< the same for all processes that share it only
   std::string name;      ///< "the memory of ..."
-  uint64_t capacity = 0; ///< bytes that all their arenas may have
-  /// In use by whoever; nothing if the device does not say.
+  uint64_t capacity = 0; ///< bytes for all their arenas
+  /// Bytes in use by any process; nothing if the device does not say.
   std::optional<uint64_t> used = {};
-  /// Larger ones that hold its arenas as well, and others besides.
+  /// Larger pools that contain this one, and other memory besides.
   std::vector<MemoryPool> around = {};
 };
 
-/// What both kinds of device have: one whose streams return when they have done
-/// what they were given, which is a PolledDevice, and one whose streams run
-/// behind the host (pprt/StreamDevice.h). Each kind has an executor of its own.
+/// The common part of both kinds of device: a PolledDevice, whose streams
+/// return when their commands are done, and a StreamDevice, whose streams run
+/// asynchronously to the host (pprt/StreamDevice.h). Each has its own executor.
 class Device {
 public:
   virtual ~Device() = default;
 
-  /// As reports name it, and where it is only emulated, that.
+  /// Name in reports, which says so if the device is only emulated.
   virtual std::string name() const = 0;
-  /// Where its arenas are, as long as the device answers.
+  /// Pool that its arenas come from. Fails if the device no longer answers.
   virtual Expected<MemoryPool> pool() const = 0;
 
-  /// Makes the code of an artifact ready. Fails (device) if it is for another
+  /// Loads the code of an artifact. Fails (device) if it is for another
   /// processor.
   virtual Status load(const ppx::ArtifactT &artifact) = 0;
-  /// One kernel of it. Fails (badArtifact) if it cannot be computed here.
+  /// Prepares one kernel. Fails (badArtifact) if it cannot be computed here.
   virtual Expected<std::unique_ptr<const Kernel>>
   prepare(const ppx::KernelT &kernel) = 0;
 
-  /// Of the kernels that are prepared; none where no library may refuse any.
+  /// Unfused ones of the prepared kernels; none if no library may refuse any.
   virtual std::vector<UnfusedProduct> unfusedProducts() const { return {}; }
 
-  /// Fails (outOfMemory) if there is not so much. Nothing may be read before it
-  /// is written.
+  /// Fails (outOfMemory) if there is not enough. Memory must be written before
+  /// it is read.
   virtual Expected<std::unique_ptr<Memory>> allocate(uint64_t bytes) = 0;
-  /// The same, for what comm ops read and write: transports may want it of a
-  /// kind of its own.
+  /// The same for memory that comm ops read and write: transports may need a
+  /// special kind.
   virtual Expected<std::unique_ptr<Memory>> allocateArena(uint64_t bytes) {
     return allocate(bytes);
   }
-  /// Before any step: all that a launch needs is looked up and kept here, so
-  /// that launch() does none of it. As long as the device lives, this can be
-  /// launched on any of its streams, in each step again.
+  /// Called before any step: looks up and keeps everything a launch needs, so
+  /// that launch() does not. The result can be launched in every step, on any
+  /// of the device's streams, as long as the device lives.
   virtual std::unique_ptr<const Launch> bind(Binding binding) = 0;
 
-  /// What it has counted, between sections; most count nothing.
+  /// Counts since the start, read between sections; most devices count nothing.
   virtual std::vector<NamedCount> counters() const { return {}; }
 };
 
-/// Whatever a stream of it is given is done when the call returns.
+/// A device whose stream calls return when their work is done.
 class PolledDevice : public Device {
 public:
-  /// For a rank with this arena, on the thread that will use it. What its
-  /// threads allocate from the heap counts in `heap`.
+  /// Makes a stream for the rank with this arena, on the thread that will use
+  /// it. Heap allocations of its threads count in `heap`.
   virtual Expected<std::unique_ptr<Stream>> stream(Memory &arena,
                                                    AllocationCounter &heap) = 0;
-  /// How ranks on such devices meet, in a world. Collective, as the world's
-  /// calls.
+  /// Makes the transport between ranks on such devices, in a world. Collective,
+  /// like the world's calls.
   virtual Expected<std::unique_ptr<PolledTransport>>
   transport(World &world, uint32_t ranks) = 0;
 };

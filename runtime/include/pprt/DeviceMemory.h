@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines of what a run takes of a device, or for its sake of the host: each has
-// a name, and the bytes that are known before, that were measured, or neither.
+// Memory that a run takes on a device, or on the host for the device, line by
+// line: a name, and the predicted and the measured bytes as far as known.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_DEVICEMEMORY_H
@@ -20,13 +20,13 @@ namespace pprt {
 
 struct MemoryLine {
   std::string name;
-  std::optional<uint64_t> predicted; ///< nothing: nobody says
+  std::optional<uint64_t> predicted; ///< nothing: not known
   std::optional<uint64_t> measured;  ///< by the driver
-  std::string origin; ///< what it is made of; why it is not known
+  std::string origin; ///< what it consists of, or why it is not known
 };
 
 struct DeviceMemory {
-  std::vector<uint32_t> ranks; ///< that are on it
+  std::vector<uint32_t> ranks; ///< ranks on the device
   std::vector<MemoryLine> lines;
 };
 

@@ -1,8 +1,8 @@
-//===- Execution.h - what an execution takes and tells ----------*- C++ -*-===//
+//===- Execution.h - types of sessions and backends -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session and the backends share, without either's headers.
+// Types that sessions and backends share without each other's headers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_EXECUTION_H
@@ -15,7 +15,7 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
-/// The ABI of CompiledKernel in ppx.fbs.
+/// ABI of CompiledKernel in ppx.fbs.
 using CompiledFunction = void (*)(void *const *arguments,
                                   const int64_t *scalars, int64_t begin,
                                   int64_t end);
@@ -30,17 +30,17 @@ struct InstructionTime {
   int64_t begin = 0, end = 0, cpu = 0;
 };
 
-/// Something that a device counts.
+/// A counter of a device.
 struct NamedCount {
   std::string name;
   uint64_t value = 0;
 };
 
-/// A product whose epilogues a device's library has refused, and which is
-/// computed without them, with a kernel behind it.
+/// A product whose epilogues a device's library has refused: it is computed
+/// without them, and a kernel behind it computes them.
 struct UnfusedProduct {
   std::string kernel;
-  std::string reason; ///< what the library said
+  std::string reason; ///< the library's message
 };
 
 } // namespace pprt

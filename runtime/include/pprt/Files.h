@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every failure is a Status that begins with the file's name. What is written
+// Every failure is a Status that begins with the file's name. A written file
 // appears under its final name complete or not at all.
 //
 //===----------------------------------------------------------------------===//
@@ -33,11 +33,11 @@ public:
   uint64_t size() const { return bytes; }
 
   /// Reads exactly `count` bytes at `offset`. Fails (io) if the file ends
-  /// before, which it may if another process truncates it.
+  /// before, for example because another process truncates it.
   Status read(uint64_t offset, void *out, size_t count) const;
 
-  /// A checksum of the size and of the first and last MiB: files for which it
-  /// differs are different files.
+  /// Returns a checksum of the size and of the first and last MiB: files with
+  /// different fingerprints are different files.
   Expected<uint32_t> fingerprint() const;
 
 private:
@@ -50,18 +50,18 @@ private:
   std::string name;
   int descriptor = -1;
   uint64_t bytes = 0;
-  /// All of a pipe.
+  /// All bytes of a pipe.
   std::string content;
 };
 
-/// A descriptor of a file, pipe or device to write to, with further flags of
-/// open(). Fails (io) where that cannot be, as of a pipe that nobody reads.
+/// Opens a file, pipe or device for writing, with further flags of open().
+/// Fails (io) if that is impossible, for example on a pipe without a reader.
 Expected<int> openToWrite(const std::string &path, int flags);
 
-/// A file that takes its name when it is complete: written beside it under a
-/// name that nobody can foresee, synced, then renamed. Without a successful
-/// `commit` nothing stays behind. A path that is no regular file (a pipe,
-/// /dev/stdout) is written directly.
+/// A file that appears when it is complete: it is written beside its path under
+/// an unpredictable name, synced, then renamed. Without a successful `commit`
+/// nothing stays behind. A path that is no regular file (a pipe, /dev/stdout)
+/// is written directly.
 class OutputFile {
 public:
   /// Fails (io) if the file cannot be created.
@@ -72,7 +72,7 @@ public:
   ~OutputFile();
 
   Status write(const void *data, size_t count);
-  /// Expects to be called once, last.
+  /// Must be called once, last.
   Status commit();
 
 private:
@@ -87,31 +87,31 @@ private:
   int descriptor = -1;
 };
 
-/// Writes all of it. False with errno set if that fails.
+/// Writes all bytes. Returns false and sets errno if that fails.
 bool writeAll(int descriptor, const void *data, size_t count);
 
-/// That a system call on `path` has just failed (io), and errno's reason.
+/// Returns the failure (io) of a system call on `path`, with errno's reason.
 Status systemFailure(const std::string &path, const char *action);
 
-/// Takes the numbers of standard streams that were closed before the process
-/// began. Else the next file gets one, and with it what is printed. Such a
-/// stream still fails at every use. Call it first.
+/// Occupies the descriptors of standard streams that were closed before the
+/// process began. Otherwise the next file gets one, and receives what is
+/// printed. Such a stream still fails at every use. Call it first.
 void holdStandardStreams();
 
-/// Removes what OutputFiles have written and not committed, for a process that
-/// a signal ends: safe to call in its handler, and last.
+/// Removes files that OutputFile has written and not committed. Safe in the
+/// handler of a signal that ends the process; call it last.
 void removeUnfinishedFiles();
 
-/// Fails (io) if OutputFile could not create `path`. Leaves pipes and devices
-/// alone: their other end would take this for the output.
+/// Fails (io) if OutputFile could not create `path`. Does not open pipes and
+/// devices: their other end would take this for the output.
 Status checkWritable(const std::string &path);
 
-/// Whether writing `output` would take the content of `input` away: both are
-/// one file, by whatever path, and no pipe or device.
+/// Returns whether writing `output` would destroy the content of `input`: both
+/// paths lead to one file, which is no pipe or device.
 bool isSameFile(const std::string &input, const std::string &output);
 
-/// The whole of a file. Fails (io) if it is longer than `most` bytes, before
-/// anything is read.
+/// Reads a whole file. Fails (io) before it reads anything if the file is
+/// longer than `most` bytes.
 Expected<std::string> readFile(const std::string &path, uint64_t most);
 Expected<std::string> readFile(const InputFile &file, uint64_t most);
 

@@ -24,19 +24,19 @@ namespace pprt {
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter,
                                std::array<uint32_t, 2> key);
 
-/// Element `index` (row-major in the unpadded global tensor), before rounding
-/// to the tensor's type. A normal value comes from Box-Muller, whose two
-/// results are elements 2j and 2j + 1.
+/// Returns element `index` (row-major in the unpadded global tensor), before
+/// rounding to the tensor's type. A normal value comes from Box-Muller, whose
+/// two results are elements 2j and 2j + 1.
 double initialValue(const ppx::InitializerT &initializer, uint64_t seed,
                     uint64_t index);
 
-/// Where elements [first, first + count) of a tensor belong.
+/// Address of elements [first, first + count) of a tensor.
 struct ElementRun {
   uint64_t first, count;
   std::byte *values;
 };
 
-/// The elements of all runs, on all processors.
+/// Computes the elements of all runs, on all processors.
 void initialize(const ppx::InitializerT &initializer, uint64_t seed,
                 ppx::ElementType element, const std::vector<ElementRun> &runs);
 

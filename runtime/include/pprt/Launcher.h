@@ -1,10 +1,10 @@
-//===- Launcher.h - who started this process, beside others -----*- C++ -*-===//
+//===- Launcher.h - the launcher of this process ----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launchers tell the processes that they start by variables of the environment,
-// before any MPI runs. A process that took itself for the only one would run
-// the whole, beside others that do the same.
+// Launchers identify the processes that they start by environment variables,
+// before any MPI runs. A process that missed them would run the whole program
+// beside others that do the same.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LAUNCHER_H
@@ -21,19 +21,19 @@ namespace pprt {
 
 struct Launched {
   std::string by;     ///< the launcher's name
-  uint32_t rank = 0;  ///< of this process
-  uint32_t count = 0; ///< of processes; 0: it does not say
+  uint32_t rank = 0;  ///< rank of this process
+  uint32_t count = 0; ///< number of processes; 0: unknown
 
-  /// Whether others may be beside this one.
+  /// Whether there may be other processes.
   bool isOneOfSeveral() const { return count != 1; }
 };
 
-/// Nothing if nobody says so.
+/// Returns nothing if no launcher is found.
 std::optional<Launched> findLauncher();
 
-/// Whether a world of so many processes, as MPI has made it, is of all that
-/// were started together. Fails (usage) with what to do, of which one process
-/// tells: the others have no message.
+/// Checks that MPI's world of `processes` contains all processes that were
+/// started together. Fails (usage) with advice, which one process reports: the
+/// others have no message.
 Status checkLaunched(const std::optional<Launched> &its, uint32_t processes);
 
 } // namespace pprt

@@ -1,11 +1,11 @@
-//===- Lending.h - heap memory out of a block of the caller's ---*- C++ -*-===//
+//===- Lending.h - heap memory from a block of the caller -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Libraries that allocate inside of a call, and free it before they return, get
-// that memory from a block that their caller has planned. In: the block. Out:
-// allocations that lie in it, as long as `pprt_counting_malloc` is part of the
-// program; without it, or when the block is too small, they come from the heap.
+// A library that allocates inside a call, and frees before it returns, gets
+// that memory from a block that its caller has planned. In: the block. Out:
+// allocations in it, if `pprt_counting_malloc` is part of the program; without
+// it, or when the block is too small, they come from the heap.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LENDING_H
@@ -17,23 +17,23 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
-/// While it lives, what the calling thread allocates comes from the block.
-/// One at a time per thread.
+/// While it lives, allocations of the calling thread come from the block. One
+/// at a time per thread.
 class Lending {
 public:
-  /// Smaller allocations than `smallest` bytes are a library's own notes, which
-  /// it may keep: they come from the heap and count nowhere.
+  /// Allocations smaller than `smallest` bytes are a library's own notes, which
+  /// it may keep: they come from the heap and are not counted.
   Lending(std::byte *memory, uint64_t bytes, uint64_t smallest);
-  /// Ends the program if something is still in use: its owner would overwrite
-  /// it.
+  /// Ends the program if some of the block is still in use: its owner would
+  /// overwrite it.
   ~Lending();
   Lending(const Lending &) = delete;
   Lending &operator=(const Lending &) = delete;
 
-  /// The calling thread's, or null.
+  /// Returns the calling thread's lending, or null.
   static Lending *current();
 
-  /// Null for what does not fit, or is too small.
+  /// Returns null if the block has no room, or `bytes` is below `smallest`.
   void *allocate(std::size_t alignment, std::size_t bytes);
   /// Whether `address` lies in the block.
   bool owns(const void *address) const {
@@ -41,7 +41,7 @@ public:
     return byte >= memory && byte < memory + size;
   }
   void free() { used = --live == 0 ? 0 : used; }
-  /// Bytes from `address` to the end of what is in use.
+  /// Returns the bytes from `address` to the end of the used part.
   uint64_t bytesBehind(const void *address) const {
     return used - uint64_t(static_cast<const std::byte *>(address) - memory);
   }

@@ -1,4 +1,4 @@
-//===- MemoryUse.h - what lives in an arena at its fullest ------*- C++ -*-===//
+//===- MemoryUse.h - the contents of an arena at its peak -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -13,16 +13,16 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
-/// Bytes of one rank: the arena, and what lives at the instruction of a body
-/// that needs the most. Of a hole between slots nobody is the owner, so that
-/// the parts may add up to less.
+/// Bytes of one rank: the arena, and the live slots at the instruction of a
+/// body that needs the most. The parts may add up to less because holes between
+/// slots belong to none of them.
 struct MemoryUse {
   uint64_t peak = 0;
   uint64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0,
            workspace = 0, communication = 0;
-  /// Parameters, whole, that are stored in parts.
+  /// Parameters that are stored in parts, as a whole.
   uint64_t gathered = 0;
-  /// Behind the arena: messages between processes on their way.
+  /// Messages between processes in transit; behind the arena.
   uint64_t staging = 0;
 };
 

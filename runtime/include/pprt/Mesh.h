@@ -36,20 +36,20 @@ public:
   uint32_t coordinate(uint32_t rank, uint32_t axis) const {
     return rank / dimensions[axis].stride % dimensions[axis].extent;
   }
-  /// The coordinate on time axis `axis` of a micro-batch; micro-batches are
-  /// numbered row-major over the time axes.
+  /// Returns the coordinate of a micro-batch on time axis `axis`; micro-batches
+  /// are numbered row-major over the time axes.
   uint32_t timeCoordinate(uint32_t microBatch, uint32_t axis) const {
     return microBatch / dimensions[axis].partStride % dimensions[axis].parts;
   }
-  /// The product of the time axes.
+  /// Returns the product of the time axes.
   uint32_t microBatchCount() const { return microBatches; }
   bool isTime(uint32_t axis) const { return dimensions[axis].time; }
-  /// The micro-batches along a time axis; 1 of others.
+  /// Returns the micro-batches along a time axis; 1 for other axes.
   uint32_t partCount(uint32_t axis) const { return dimensions[axis].parts; }
-  /// One coordinate per mesh axis, in mesh order.
+  /// Returns one coordinate per mesh axis, in mesh order.
   std::vector<uint32_t> coordinates(uint32_t rank) const;
 
-  /// The axis of kind `stage`, if the mesh has one.
+  /// Returns the axis of kind `stage`, if the mesh has one.
   std::optional<uint32_t> stageAxis() const { return stages; }
   uint32_t stageCount() const {
     return stages ? dimensions[*stages].extent : 1;
@@ -57,26 +57,25 @@ public:
   uint32_t stage(uint32_t rank) const {
     return stages ? coordinate(rank, *stages) : 0;
   }
-  /// The other end of a send or receive: the rank with the coordinates of
-  /// `rank` on every axis but the stage, where it has `stage`.
+  /// Returns the other end of a send or receive: the rank with the coordinates
+  /// of `rank` on every axis but the stage, where it has `stage`.
   uint32_t peer(uint32_t rank, uint32_t stage) const;
 
-  /// Fails (badArtifact) unless the axes of `group` exist, are no time axes
-  /// and differ, and its stages exist and ascend. The functions below assume
-  /// it.
+  /// Fails (badArtifact) unless the axes of `group` exist, differ and are no
+  /// time axes, and its stages exist and ascend. The functions below assume it.
   Status verify(const ppx::GroupT &group) const;
 
-  /// Whether the group's stage filter keeps `rank`.
+  /// Returns whether the group's stage filter keeps `rank`.
   bool contains(const ppx::GroupT &group, uint32_t rank) const;
-  /// The members of the group's instance that holds `rank`, in member order:
-  /// row-major over `group.axes`. Empty if the group does not contain `rank`.
+  /// Returns the members of the group's instance that holds `rank`, row-major
+  /// over `group.axes`. Empty if the group does not contain `rank`.
   std::vector<uint32_t> members(const ppx::GroupT &group, uint32_t rank) const;
-  /// The number of members of each instance.
+  /// Returns the number of members of each instance.
   uint32_t memberCount(const ppx::GroupT &group) const;
-  /// The rank's position in members(). Assumes contains(group, rank).
+  /// Returns the rank's position in members(). Assumes contains(group, rank).
   uint32_t memberIndex(const ppx::GroupT &group, uint32_t rank) const;
-  /// The first of members(): a name for the instance, found in time linear in
-  /// the number of axes. Assumes contains(group, rank).
+  /// Returns the first of members(), which names the instance, in time linear
+  /// in the number of axes. Assumes contains(group, rank).
   uint32_t leader(const ppx::GroupT &group, uint32_t rank) const;
 
 private:

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What flatc makes of runtime/schema/ppx.fbs, and what a program works with:
-// the head of a file and one of its images. So whoever checks, predicts or
-// executes an artifact knows of one target.
+// The types that flatc generates from runtime/schema/ppx.fbs, and the form that
+// programs use: the head of a file and one of its images. Code that checks,
+// predicts or executes an artifact thus knows one target.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_PPX_H
@@ -16,8 +16,8 @@
 namespace pprt::ppx {
 
 struct ArtifactT : HeadT, ImageT {
-  std::string target;    ///< as compilers name it
-  std::string processor; ///< what `object` needs
+  std::string target;    ///< name that compilers use
+  std::string processor; ///< processor that `object` needs
 };
 
 } // namespace pprt::ppx

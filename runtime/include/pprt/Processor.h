@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels are compiled for a level of the x86-64 psABI, such as x86-64-v3, and
-// run on every processor of that level or a later one. Those for a GPU name its
-// architecture, such as sm_90, and run on those of the family with higher
-// numbers, too.
+// run on every processor of that level or a later one. Kernels for a GPU name
+// its architecture, such as sm_90, and also run on those of the family with
+// higher numbers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_PROCESSOR_H
@@ -17,28 +17,27 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
-/// What no two machines share, whatever they are called, and all containers of
-/// one do.
+/// Identifies the machine: differs between any two machines, whatever their
+/// names, and is the same in all containers of one.
 std::string machineId();
 
-/// The highest level of this processor; empty on other architectures.
+/// Returns the highest level of this processor; empty on other architectures.
 std::string processorLevel();
 
-/// All levels, from the lowest.
+/// Returns all levels, from the lowest.
 const std::vector<std::string> &processorLevels();
-/// Whether it is one of them, and not of a GPU.
+/// Returns whether it is one of them, and not a GPU architecture.
 bool isProcessorLevel(const std::string &level);
 
-/// Whether a processor, or GPU, whose highest level is `own` runs what needs
-/// `needed`.
-/// Whatever needs none runs everywhere.
+/// Returns whether a processor or GPU with highest level `own` runs code that
+/// needs `needed`. Code that needs none runs everywhere.
 bool runsOn(const std::string &needed, const std::string &own);
 
-/// Whether this processor does.
+/// Returns whether this processor has the level.
 bool hasProcessorLevel(const std::string &level);
 
-/// What processors of all these levels run; empty if there are other
-/// architectures among them.
+/// Returns the level of code that all these processors run; empty if there are
+/// other architectures among them.
 std::string lowestLevel(const std::vector<std::string> &levels);
 
 } // namespace pprt

@@ -4,15 +4,15 @@
 //
 // In: the programs of all ranks and where ranks meet. Out: the coarsest classes
 // such that ranks of one class run the same program and, wherever they meet
-// others, meet as many of each class. One rank speaks for each class.
+// others, meet as many of each class. One rank, the speaker, stands for each.
 //
-// What is found of the joint program of the speakers holds for that of all
-// ranks. Take each comm op of the latter to the one of the former with members
-// of the same classes. It waits for what its image waits for, instruction by
-// instruction, so a cycle goes to a cycle; and whatever its image waits for has
-// a counterpart that it waits for itself, so that from a cycle of images one
-// can walk back among finitely many comm ops for ever, which is a cycle, too.
-// (Equitable partitions: Godsil and Royle, Algebraic Graph Theory, 9.3.)
+// Findings about the joint program of the speakers hold for that of all ranks.
+// Map each comm op of the latter to the one of the former with members of the
+// same classes. It waits for what its image waits for, instruction by
+// instruction, so a cycle maps to a cycle. Everything its image waits for has a
+// counterpart that it waits for, so from a cycle of images one can walk back
+// among finitely many comm ops for ever, which is a cycle, too. (Equitable
+// partitions: Godsil and Royle, Algebraic Graph Theory, 9.3.)
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_RANKCLASSES_H
@@ -26,14 +26,13 @@ namespace pprt {
 class RankClasses {
 public:
   /// Takes steps linear in the members of the places where ranks meet, for each
-  /// round that tells more ranks apart: as many as there are stages, at most,
-  /// in what a compiler writes.
-  /// Adds them to `operations`.
+  /// round that separates more ranks: in compiled programs at most as many
+  /// rounds as stages. Adds the steps to `operations`.
   static RankClasses coarsest(const Ranks &ranks, uint64_t &operations);
-  /// Each rank speaks for itself.
+  /// Makes each rank its own speaker.
   static RankClasses apart(const Ranks &ranks);
 
-  /// In ascending order.
+  /// Returns the speakers in ascending order.
   const std::vector<uint32_t> &speakers() const { return all; }
   uint32_t speakerOf(uint32_t rank) const { return speaker[rank]; }
 
@@ -41,7 +40,7 @@ private:
   std::vector<uint32_t> all, speaker;
 };
 
-/// For each place a number, the same where ranks of the same classes meet and
+/// Numbers the places: equal numbers where ranks of the same classes meet and
 /// do the same.
 std::vector<uint32_t> numberCompanies(const Ranks &ranks,
                                       const CommOps &commOps,

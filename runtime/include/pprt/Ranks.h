@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: an artifact of sound structure, in which every rank has exactly one
-// program. Both it and its mesh are referred to, not copied.
+// program. Refers to the artifact and its mesh, without copies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_RANKS_H
@@ -34,7 +34,7 @@ class Ranks {
 public:
   Ranks(const ppx::ArtifactT &artifact, const Mesh &mesh);
 
-  /// An index into the artifact's programs.
+  /// Returns an index into the artifact's programs.
   uint32_t programOf(uint32_t rank) const { return programs[rank]; }
   const ppx::ProgramT &program(uint32_t rank) const {
     return *artifact.programs[programs[rank]];

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plays one body of some ranks under the model of execution of pprt/Checks.h,
-// each instruction taking the time it is given. With predicted durations this
-// is the predicted timeline; with processor times it is the one that enough
-// cores would show.
+// with a given time for each instruction. Predicted durations give the
+// predicted timeline; processor times give the timeline that enough cores would
+// show.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_REPLAY_H
@@ -34,28 +34,28 @@ struct Place {
   size_t index = 0;
 };
 
-/// Those whose bodies are played.
+/// The ranks whose bodies are played.
 class Players {
 public:
   /// Every rank; a player's number is its rank.
   static Players ranks(const ppx::ArtifactT &artifact, const Mesh &mesh);
-  /// One rank of each class (pprt/RankClasses.h), in the order of programs, for
-  /// all others of it: where durations are the program's, they do the same at
-  /// the same time.
+  /// One rank of each class (pprt/RankClasses.h), in the order of programs,
+  /// plays for the whole class: where durations depend on the program alone,
+  /// all of its ranks do the same at the same time.
   static Players classes(const ppx::ArtifactT &artifact, const Mesh &mesh);
 
   uint32_t size() const { return uint32_t(bodies.size()); }
   const ppx::ProgramT &program(uint32_t player) const {
     return *bodies[player];
   }
-  /// The ranks that a player stands for.
+  /// Returns the number of ranks that a player represents.
   uint32_t weight(uint32_t player) const { return weights[player]; }
   const ppx::InstructionT &instruction(Place place) const {
     return *bodies[place.player]->body[place.index];
   }
 
-  /// The instructions that meet: a send and its receive, the members of a
-  /// collective.
+  /// Returns the instructions that meet: a send and its receive, the members of
+  /// a collective.
   std::vector<std::vector<Place>> findCommOps() const;
 
 private:
@@ -70,21 +70,21 @@ private:
   std::vector<uint32_t> playerOf;
 };
 
-/// There is no timeline if the replay does not end. It does if the artifact
-/// has passed the checks.
+/// Returns nothing if the replay does not end. It ends if the artifact has
+/// passed the checks.
 std::optional<Timeline> replay(const Players &players,
                                const std::function<double(Place)> &duration);
 
-/// Share of the time in which the compute queues are idle.
+/// Returns the share of time in which the compute queues are idle.
 double idleShare(const Players &players, const Timeline &timeline);
 
-/// Seconds in which messages of a rank travel: from when all who take part are
+/// Seconds in which messages of a rank travel: from the moment all members are
 /// there to the end. They are hidden while the rank computes, else exposed.
 struct TravelTime {
   double exposed = 0, hidden = 0;
 };
 
-/// The mean of all ranks.
+/// Returns the mean over all ranks.
 TravelTime travelTime(const Players &players, const Timeline &timeline);
 
 } // namespace pprt

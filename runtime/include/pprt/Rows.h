@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row is an index of the dimension that is the batch: the first one, or, of an
-// input that is time-major, another. What the ranks of one process load lies
-// apart when the batch is cut into micro-batches before it is spread over ranks:
-// with two of each, rank 0 loads the first and the third quarter. Buffers with
-// some rows of a batch hold them packed, in ascending order: dense tensors whose
-// batch is these rows alone. An input without a batch is one row.
+// A row is an index of the batch dimension, which is the first one or, in a
+// time-major input, another. The ranks of one process load scattered rows when
+// the batch is cut into micro-batches before it is spread over ranks: with two
+// of each, rank 0 loads the first and the third quarter. Buffers with some rows
+// of a batch hold them packed, in ascending order: dense tensors whose batch is
+// these rows alone. An input without a batch is one row.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_ROWS_H
@@ -35,27 +35,27 @@ public:
 
   void add(RowRange range);
 
-  /// Ascending; between any two of them there are rows that are not of it.
+  /// Ascending; any two ranges have rows between them that are not included.
   const std::vector<RowRange> &ranges() const { return its; }
   uint64_t count() const;
   bool contains(const Rows &others) const;
-  /// How many rows before `row` are not of it: what a row's index exceeds its
-  /// place in a packed buffer by.
+  /// Number of rows before `row` that are not included: a row's index minus its
+  /// place in a packed buffer.
   uint64_t skippedBefore(uint64_t row) const;
 
-  /// "0 to 4, 8 to 12", ends excluded; "none".
+  /// Prints "0 to 4, 8 to 12", ends excluded; "none".
   std::string print() const;
 
 private:
   std::vector<RowRange> its;
 };
 
-/// An input, dense, is `outer` times `rows` rows of `inner` elements.
+/// A dense input is `outer` times `rows` rows of `inner` elements.
 struct BatchLayout {
-  /// `batch`: the dimension; -1: none.
+  /// `batch`: the batch dimension; -1: none.
   BatchLayout(const std::vector<uint64_t> &shape, int32_t batch);
 
-  /// Elements of some of the rows, packed.
+  /// Returns the number of elements of some of the rows, packed.
   uint64_t elementsOf(const Rows &some) const {
     return outer * some.count() * inner;
   }

@@ -3,28 +3,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: an artifact that passed checkArtifact(), values of its parameters, and a
-// global batch per step. Out: what it emits, the updated parameters, and what
-// was measured: times and memory. Tensors go in and out whole,
-// dense and without padding, however they are split; shards are the session's
-// business.
+// global batch per step. Out: its outputs, the updated parameters, and measured
+// times and memory. Tensors go in and out whole, dense and without padding,
+// however they are split; the session handles the shards.
 //
-// A run may be shared by several processes, each of which holds some of the
-// ranks and makes the same calls with the same values. Those that create,
-// initialize, begin, step, end, read an argument or collect are then
-// collective. What is read whole is whole in process 0; outputs of one element
-// are known to all.
+// Several processes may share a run: each holds some of the ranks and makes the
+// same calls with the same values. Calls that create, initialize, begin, step,
+// end, read an argument or collect are then collective. Process 0 gets whole
+// arguments and outputs; outputs of one element are known to all.
 //
 // The order of calls: create, initialize or setArgument, setInput, begin, then
 // step as often as wanted, end. They come from one thread. After a failure a
 // kernel may still run: see isStuck().
 //
-// A device that runs behind the host need not wait for it between two steps:
-// instead of step(), submit() begins one, and wait() returns when the oldest
-// that was begun has ended. Then its outputs are there, while the next one
-// runs.
+// A device that runs asynchronously to the host need not stop between two
+// steps: instead of step(), submit() begins one, and wait() returns when the
+// oldest step under way has ended. Its outputs are then available while the
+// next step runs.
 //
-// Products that OpenBLAS computes set the process's number of its threads to 1
-// when a session is created: it stays so while sessions run.
+// Products computed by OpenBLAS set its number of threads in the process to 1
+// when a session is created: it must stay so while sessions run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_SESSION_H
@@ -49,41 +47,40 @@ namespace pprt {
 
 class World;
 
-/// The cores that this process may use: of a taskset fewer than the machine
-/// has, of a container as many whole ones as it may use the time of; at least
-/// one.
+/// Returns the number of cores that this process may use, at least one: a
+/// taskset limits them, and in a container the number is the whole cores whose
+/// time it may use.
 unsigned coreCount();
 
-/// What programs can run on: "cpu", "cuda", which is a GPU of NVIDIA, and
-/// "null", which computes nothing and counts.
+/// Returns the devices that programs can run on: "cpu", "cuda", an NVIDIA GPU,
+/// and "null", which computes nothing and counts.
 std::vector<std::string> deviceNames();
 
-/// What compiled kernels may need of such a device (pprt/Processor.h), or what
-/// is missing here for there to be one.
+/// Returns the processor level that compiled kernels may need on such a device
+/// (pprt/Processor.h), or fails with what this machine lacks.
 Expected<std::string> deviceProcessor(const std::string &name);
-/// What ranks on such devices need to meet, each on one of its own, in a world
-/// of that model; that of a session may be less (Session::transportModel()).
+/// Returns the transport model of ranks with such a device each, in a world of
+/// that model; a session may need less (Session::transportModel()).
 TransportModel deviceModel(const std::string &name, TransportModel ofWorld);
 
 struct SessionOptions {
   /// One of deviceNames().
   std::string device = "cpu";
-  /// Finds compiled kernels; if empty they come from the artifact's object.
+  /// Finds compiled kernels; if empty, they come from the artifact's object.
   KernelResolver resolver;
-  /// Threads inside a rank, of processors; 0 takes the artifact's, or if it has
+  /// Threads per rank on processors; 0: the artifact's number, or if it has
   /// none, the cores divided by the ranks.
   unsigned threadsPerRank = 0;
-  /// Without progress on any rank for this long, step() fails with a report of
-  /// who waits on whom. A kernel that runs is progress. 0 waits forever.
+  /// Without progress on any rank for this long, step() fails and reports which
+  /// ranks wait for which. A running kernel is progress. 0: waits forever.
   double hangTimeoutSeconds = 30;
-  /// Asked a few times a second while a section runs. Once it says so, a
+  /// Called a few times a second while a section runs. Once it returns true, a
   /// section in which nothing happens for two seconds fails (interrupted).
   std::function<bool()> isInterrupted;
-  /// Whether a device that can records the first step, and plays it from then
-  /// on: that costs less of the host's time. Of instructions that were recorded
-  /// there are no times.
+  /// Whether to record the first step on devices that can, and replay it from
+  /// then on, which costs less host time. Recorded instructions have no times.
   bool graph = true;
-  /// The processes that share the run; if empty, this one runs all ranks.
+  /// Processes that share the run; if empty, this one runs all ranks.
   std::shared_ptr<World> world;
   /// Whether process 0 alone makes the calls, while the others repeat them in
   /// followSessions().
@@ -106,114 +103,114 @@ public:
 
   const ppx::ArtifactT &artifact() const;
   const Mesh &mesh() const;
-  /// One of deviceNames(); emulated of a GPU, with " (emulated)".
+  /// One of deviceNames(), followed by " (emulated)" for an emulated GPU.
   const std::string &device() const;
-  /// How its ranks meet.
+  /// Returns the model of the transport between its ranks.
   const TransportModel &transportModel() const;
-  /// 0 where kernels are none of the host's: on a GPU.
+  /// 0 if the host runs no kernels, as with a GPU.
   unsigned threadsPerRank() const;
   /// Whether the ranks' threads exceed the cores: times then measure the
-  /// machine's scheduler, not the program. Never on a GPU, whose times are its
-  /// own.
+  /// machine's scheduler, not the program. Never on a GPU, which measures its
+  /// own times.
   bool oversubscribed() const;
 
-  /// Gives every parameter and state the values of its initializer, but those
-  /// arguments for which `keeps` says otherwise, by index: the rest is 0. Fails
-  /// (ranksDisagree) unless all processes give the same.
+  /// Sets every parameter and state to its initializer's values, except the
+  /// arguments, by index, whose entry in `keeps` is not 0; missing entries are
+  /// 0. Fails (ranksDisagree) unless all processes pass the same.
   Status initialize(uint64_t seed, const std::vector<uint8_t> &keeps = {});
 
   std::optional<uint32_t> findArgument(const std::string &name) const;
-  // A number that no argument has is refused (badParameters), and one that no
-  // output has is of nothing: no bytes, null, NaN.
+  // Setters refuse an unknown argument number (badParameters). Getters return
+  // no bytes, null or NaN for an unknown output number.
 
-  /// Bytes of the whole argument or output.
+  /// Returns the bytes of the whole argument or output.
   uint64_t argumentBytes(uint32_t argument) const;
   uint64_t outputBytes(uint32_t output) const;
 
   /// Writes a parameter or state into every shard here that holds a part of it.
   /// Fails (badParameters) unless `bytes` is argumentBytes().
   Status setArgument(uint32_t argument, const void *values, uint64_t bytes);
-  /// The same by a function that fills parts of it, in ascending order: those
-  /// that the ranks of this process hold, each once; where the session leads,
-  /// all of it. The function's failure is returned.
+  /// The same with a function that fills parts of it, in ascending order: the
+  /// parts held by ranks of this process, each once; all of it if the session
+  /// leads. Returns the function's failure.
   using ElementReader = std::function<Status(const std::vector<ElementRun> &)>;
   Status readArgument(uint32_t argument, const ElementReader &read);
-  /// Reads it back, each part from its first holder, in process 0. Others leave
-  /// `values` alone, which may be null.
+  /// Reads it back in process 0, each part from its first holder. Other
+  /// processes do not write `values`, which may be null.
   Status getArgument(uint32_t argument, void *values, uint64_t bytes) const;
 
-  /// The global batch of an input or label for the following steps; a copy is
-  /// kept. Fails (badParameters) unless `bytes` is argumentBytes(), and all
+  /// Sets the global batch of an input or label for the following steps; keeps
+  /// a copy. Fails (badParameters) unless `bytes` is argumentBytes() and all
   /// integers are below the argument's bound.
   Status setInput(uint32_t argument, const void *values, uint64_t bytes);
 
-  /// The same of some rows of it, packed: at least of inputRows(). Not for a
+  /// The same for some rows, packed, which include inputRows(). Not for a
   /// session that leads.
   Status setInputRows(uint32_t argument, const Rows &rows, const void *values,
                       uint64_t bytes);
-  /// Those that ranks of this process load.
+  /// Returns the rows that ranks of this process load.
   const Rows &inputRows(uint32_t argument) const;
 
-  /// These fail (usage) in another order, or if a parameter or state has no
-  /// value or an input that is loaded no batch, and change nothing then; but
-  /// where one process of several lacks a batch the session fails. After any
-  /// other failure they return it again.
+  /// These fail (usage) if called out of order, or if a parameter or state has
+  /// no value or a loaded input no batch, and then change nothing; but if one
+  /// process of several lacks a batch, the session fails. After any other
+  /// failure they return it again.
   Status begin(); ///< runs the setup
   Status step();  ///< runs the body: submit() and wait()
   Status end();   ///< runs the teardown
-  /// So many steps may be under way; if it is one, submit() runs it.
+  /// Number of steps that may be under way; if it is 1, submit() runs the step.
   unsigned stepsAhead() const;
-  /// With the inputs that are set now; they may be set anew once this returns.
-  /// Arguments can be neither set nor read before all steps are waited for.
+  /// Begins a step with the current inputs, which may be set anew once this
+  /// returns. Arguments cannot be set or read until all steps are waited for.
   Status submit();
   Status wait();
-  /// Whether wait() need not wait for any device of this process. Not a
-  /// collective call.
+  /// Returns whether wait() would return without waiting for a device of this
+  /// process. Not collective.
   bool hasEnded() const;
-  /// What they return again; ok while they have not failed.
+  /// The failure that all calls return again; ok if none has failed.
   const Status &failure() const;
 
   /// Whether a failure left a thread inside a kernel. It may still write to
-  /// everything below: arguments are refused, the rest must not be read. It
-  /// uses the session's memory and code, which therefore stay, until the
-  /// process ends: by _exit(), since a proper end would destroy them.
+  /// everything below: arguments are refused, and the rest must not be read. It
+  /// uses the session's memory and code, which therefore stay until the process
+  /// ends: by _exit(), since a normal exit would destroy them.
   bool isStuck() const;
 
-  /// Whether there are values at all: "null" has none, so that outputs stay
-  /// zeros and arguments cannot be read.
+  /// Whether there are values at all: "null" has none, so its outputs stay
+  /// zeros and its arguments cannot be read.
   bool keepsValues() const;
-  /// What the last step emitted that was waited for; not to be asked between
-  /// submit() and wait() where stepsAhead() is one.
+  /// Output of the last step that was waited for; not to be called between
+  /// submit() and wait() if stepsAhead() is 1.
   const void *output(uint32_t output) const;
-  /// The same of an output with one element.
+  /// Returns the value of an output with one element.
   double scalar(uint32_t output) const;
 
-  /// Brings what was measured of the ranks of all processes to process 0: until
-  /// then, and in others, only that of a process's own ranks is known.
+  /// Collects the measurements of all ranks in process 0: before this, and in
+  /// other processes, only those of a process's own ranks are known.
   Status collect();
-  /// The most by which times of one device may be wrong against those of
-  /// another one, in seconds: all are brought to the clock of process 0. Of the
-  /// last step; 0 of one device.
+  /// Largest error of times of one device against those of another, in seconds,
+  /// in the last step: all are converted to the clock of process 0. 0 for one
+  /// device.
   double clockError() const;
-  /// By instruction of the section's list; of the section's last run.
+  /// By instruction of the section's list, from the section's last run.
   const std::vector<InstructionTime> &times(uint32_t rank,
                                             Section section) const;
-  /// The highest arena byte that was ever written, plus the most that the
-  /// rank's threads held from the heap while they ran (if that is counted). 0
-  /// where nobody measures: of GPUs.
+  /// The highest arena byte ever written, plus the most heap memory that the
+  /// rank's threads held while they ran (if that is counted). 0 if it is not
+  /// measured, as on GPUs.
   uint64_t measuredPeakBytes(uint32_t rank) const;
-  /// What the device counted since the session was made, for the ranks here. Of
-  /// "null": launches, copies, flags, the comm ops of each rank, and the bytes
-  /// that it would have sent in them; of "cpu" nothing.
+  /// Counts of the device since the session was made, for the ranks here.
+  /// "null" counts launches, copies, flags, the comm ops of each rank, and the
+  /// bytes that it would have sent in them; "cpu" counts nothing.
   std::vector<NamedCount> counters() const;
-  /// Products of this process's devices whose epilogues a library has refused,
-  /// each once.
+  /// Returns the products of this process's devices whose epilogues a library
+  /// has refused, each once.
   std::vector<UnfusedProduct> unfusedProducts() const;
-  /// What this process takes of its devices, those that the session's device
-  /// has, by name, and others as far as collected: "cuda" tells, the rest have
-  /// nothing but arenas.
+  /// Returns the memory taken on the devices of this process, by name, and on
+  /// other devices as far as collected. Only "cuda" reports it; other devices
+  /// have nothing but arenas.
   std::vector<DeviceMemory> deviceMemory() const;
-  /// Heap allocations made by the rank's threads while they ran.
+  /// Number of heap allocations by the rank's threads while they ran.
   uint64_t allocationCount(uint32_t rank) const;
 
 private:

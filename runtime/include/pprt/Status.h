@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nothing in the runtime throws or aborts on user input. What can fail returns
-// a Status, or an Expected<T> when it also has a value. A failure carries the
-// exit code of the process and one message that names the place, what was
-// expected and what was found.
+// Nothing in the runtime throws or aborts on user input. A function that can
+// fail returns a Status, or an Expected<T> if it also has a value. A failure
+// carries the process's exit code and one message that names the place, what
+// was expected and what was found.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_STATUS_H
@@ -53,7 +53,7 @@ private:
   std::string text;
 };
 
-/// A value, or the Status that says why there is none.
+/// A value, or the Status that explains why there is none.
 template <typename T> class [[nodiscard]] Expected {
 public:
   Expected(T value) : content(std::move(value)) {}

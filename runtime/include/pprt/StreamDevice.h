@@ -1,15 +1,15 @@
-//===- StreamDevice.h - a device whose streams run behind the host -*- C++ -*-//
+//===- StreamDevice.h - a device with asynchronous streams ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What such a device adds to pprt/Device.h. Its streams return at once, and do
-// in order what each was given; between two streams there is no order but that
-// of events. What a stream does with memory of the host is done when an event
-// has come that was recorded after it.
+// Additions of such a device to pprt/Device.h. Calls of its streams return at
+// once; a stream executes its commands in order, and only events order commands
+// of different streams. A stream's accesses to host memory are done when an
+// event recorded after them has come.
 //
-// A stream may also be recorded: what it is given meanwhile, it and streams
-// that wait for its events, is not done but kept, and played later, as often as
-// wanted, by one call.
+// A stream may also be recorded: commands given meanwhile to it and to streams
+// that wait for its events are kept instead of executed, and one call plays
+// them later, any number of times.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_STREAMDEVICE_H
@@ -20,27 +20,26 @@
 #pragma GCC visibility push(default)
 namespace pprt::enqueued {
 
-/// A place in a stream; the device's own.
+/// A position in a stream; the device's own.
 class Event {
 public:
   virtual ~Event() = default;
 };
 
-/// What was recorded; the device's own.
+/// A recording; the device's own.
 class Graph {
 public:
   virtual ~Graph() = default;
 };
 
-/// Of what it is given, write() and read() want the host's side in
-/// hostMemory().
+/// The host side of write() and read() must be in hostMemory().
 class Stream : public pprt::Stream {
 public:
   virtual Status read(void *to, const std::byte *from, uint64_t bytes) = 0;
-  /// The event comes when all is done that the stream was given so far.
+  /// Records an event that comes when all commands so far are done.
   virtual Status record(Event &event) = 0;
-  /// What the stream is given from now on waits for the event as it was
-  /// recorded last, by whatever stream.
+  /// Makes all later commands of the stream wait for the last recording of the
+  /// event, by any stream.
   virtual Status wait(const Event &event) = 0;
   virtual Status launchGraph(const Graph &graph) = 0;
 };
@@ -54,64 +53,64 @@ struct BoundMove {
   std::vector<std::byte *> targets;
 };
 
-/// How ranks on several such devices meet: each gives its part of a comm op to
-/// one of its streams, where it comes behind what the stream was given before.
-/// That all ranks give theirs in an order that ends is the executor's affair
+/// The transport between ranks on several such devices: each rank enqueues its
+/// part of a comm op on one of its streams, behind the stream's earlier
+/// commands. The executor ensures that all ranks enqueue in an order that ends
 /// (pprt/IssueOrder.h).
 ///
 /// The order of calls: limit(), prepare() for every member that this process
-/// has, connect(), then in each section begin() and enqueue(), of one rank from
-/// one thread; poll() and abort() from any. abort() ends no stream: leave()
-/// does.
+/// has, connect(), then in each section begin() and enqueue(), for one rank
+/// from one thread; poll() and abort() from any. abort() ends no stream:
+/// leave() does.
 class StreamTransport : public Transport {
 public:
-  /// How long the host may wait inside of enqueue() for members elsewhere, as
-  /// where these are found only then: `seconds`, 0 for ever; less if
+  /// Limits how long the host may wait in enqueue() for members elsewhere, for
+  /// transports that connect only then: `seconds`, 0 for ever; less if
   /// `isInterrupted`, which may be empty.
   virtual void limit(double seconds, std::function<bool()> isInterrupted) = 0;
-  /// What the rank enqueues from now on waits for nothing that it was given
-  /// before: all of that has ended, or its streams wait for it. So it is at the
-  /// begin of a section, of a graph, and behind one.
+  /// Commands that the rank enqueues from now on wait for no earlier command:
+  /// all of those have ended, or its streams wait for them. Called at the begin
+  /// of a section and of a graph, and behind a graph.
   virtual void begin(uint32_t rank) = 0;
-  /// The rank's part of the comm op.
+  /// Enqueues the rank's part of the comm op.
   virtual Status enqueue(Ticket ticket, Stream &stream) = 0;
-  /// After abort(), of each rank once, from one thread each: ends what its
-  /// streams wait for. None of its graphs is there any more.
+  /// Called after abort(), once per rank, from one thread each: ends what its
+  /// streams wait for. All of its graphs are destroyed by then.
   virtual void leave(uint32_t rank) = 0;
 };
 
-/// Its streams run behind the host.
+/// A device whose streams run asynchronously to the host.
 class StreamDevice : public Device {
 public:
-  /// Before the first of the other calls on a thread, of streams too.
+  /// Must precede all other calls on a thread, including those of streams.
   virtual Status makeCurrent() = 0;
-  /// `isUrgent`: where both could begin, what it was given goes before that of
-  /// others, which others elsewhere may wait for.
+  /// `isUrgent`: its commands go before those of other streams when both could
+  /// begin, because ranks elsewhere may wait for them.
   virtual Expected<std::unique_ptr<Stream>> makeStream(bool isUrgent) = 0;
-  /// `isTimed`: that elapsed() is asked of it.
+  /// `isTimed`: whether elapsed() will be called on it.
   virtual Expected<std::unique_ptr<Event>> makeEvent(bool isTimed) = 0;
-  /// That the device reads and writes at once.
+  /// Allocates host memory that the device reads and writes directly.
   virtual Expected<std::unique_ptr<Memory>> hostMemory(uint64_t bytes) = 0;
 
-  /// Whether it has come since it was recorded last. Fails if anything did that
-  /// the device was given.
+  /// Whether the event has come since its last recording. Fails if any command
+  /// of the device failed.
   virtual Expected<bool> query(const Event &event) = 0;
-  /// Returns when nothing is at work any more, whatever became of it.
+  /// Returns when the device is idle, even after failures.
   virtual void drain() = 0;
-  /// Nanoseconds between two that have come.
+  /// Returns the nanoseconds between two events that have come.
   virtual Expected<int64_t> elapsed(const Event &from, const Event &to) = 0;
 
-  /// Makes a launch of a move between parts that are all on this device.
+  /// Makes a launch of a move whose parts are all on this device.
   virtual Expected<std::unique_ptr<const Launch>>
   bindMove(const BoundMove &move) = 0;
-  /// Whether a stream that is recorded takes launches of it.
+  /// Whether launches of the kernel can be recorded.
   virtual bool isCapturable(const ppx::KernelT &kernel, bool isGated) const = 0;
   virtual Status beginCapture(Stream &stream) = 0;
-  /// All that waited for the stream has been waited for by it again.
+  /// Assumes that the stream waits for all streams that waited for it.
   virtual Expected<std::unique_ptr<const Graph>> endCapture(Stream &stream) = 0;
 
-  /// How ranks on such devices meet, in a world; null if all of them are on
-  /// this one. Collective, as the world's calls.
+  /// Makes the transport between ranks on such devices, in a world; null if
+  /// this device has all of them. Collective, like the world's calls.
   virtual Expected<std::unique_ptr<StreamTransport>>
   transport(World &world, uint32_t ranks) = 0;
 };

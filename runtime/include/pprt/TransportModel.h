@@ -1,10 +1,10 @@
-//===- TransportModel.h - what is known of a transport ----------*- C++ -*-===//
+//===- TransportModel.h - a transport's need for memory ---------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the moves of a comm op and its members. Out: what carrying them out will
-// need, computed without the transport, so that memory can be predicted where
-// that is not installed.
+// In: the moves of a comm op and its members. Out: the memory that they need,
+// computed without the transport, so that it can be predicted where the
+// transport is not installed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TRANSPORTMODEL_H
@@ -18,8 +18,8 @@
 namespace pprt {
 
 struct TransportModel {
-  /// Bytes in which a member of a comm op keeps messages. `ranks` are those of
-  /// all members. Null: members reach each other's memory.
+  /// Staging bytes of a member of a comm op. `ranks` are those of all members.
+  /// Null: members access each other's memory.
   std::function<uint64_t(const std::vector<Move> &moves,
                          const std::vector<uint32_t> &ranks, uint32_t member)>
       stagingBytes;

@@ -27,17 +27,17 @@ namespace pprt {
 
 class PolledTransport;
 
-/// What the processes decide together at the end of a section.
+/// The joint decision of the processes at the end of a section.
 struct Verdict {
-  Status first;             ///< the failure of the first process that has one
-  bool interrupted = false; ///< whether any of them is
+  Status first;             ///< failure of the first process that failed
+  bool interrupted = false; ///< whether any process is
 };
 
-/// How the clock of a process (CLOCK_MONOTONIC) stood to that of process 0.
+/// Offset of a process's clock (CLOCK_MONOTONIC) from that of process 0.
 struct ClockReading {
-  int64_t at = 0;    ///< by the process's clock, in nanoseconds
-  int64_t ahead = 0; ///< so many nanoseconds
-  int64_t error = 0; ///< of that, at most
+  int64_t at = 0;    ///< time of the process's clock, in nanoseconds
+  int64_t ahead = 0; ///< offset in nanoseconds
+  int64_t error = 0; ///< largest error of `ahead`
 };
 
 class World {
@@ -46,10 +46,10 @@ public:
 
   virtual uint32_t process() const = 0;
   virtual uint32_t processCount() const = 0;
-  /// This process's part of the cores that it may use, which others of the
-  /// world may use too: 0 if those are more than the cores.
+  /// This process's share of the cores that it may use, which other processes
+  /// of the world may use too: 0 if they outnumber the cores.
   virtual unsigned coreCount() const { return pprt::coreCount(); }
-  /// The process that holds a rank.
+  /// Returns the process that holds a rank.
   uint32_t processOf(uint32_t rank, uint32_t worldSize) const {
     return uint32_t(((uint64_t(rank) + 1) * processCount() - 1) / worldSize);
   }
@@ -59,30 +59,30 @@ public:
             uint32_t(all * (process + 1) / processCount())};
   }
 
-  /// From process 0 to all.
+  /// Sends `bytes` from process 0 to all.
   virtual Status broadcast(std::vector<std::byte> &bytes) = 0;
-  /// At process 0, by process; elsewhere nothing.
+  /// Returns all values by process in process 0; nothing elsewhere.
   virtual Expected<std::vector<std::vector<std::byte>>>
   gather(std::vector<std::byte> mine) = 0;
-  /// The same answer everywhere, once all have asked.
+  /// Returns the same answer everywhere, once all processes have called.
   virtual Verdict agree(const Status &mine, bool interrupted) = 0;
-  /// At process 0, by process; elsewhere nothing.
+  /// Returns all clocks by process in process 0; nothing elsewhere.
   virtual Expected<std::vector<ClockReading>> readClocks() {
     return std::vector<ClockReading>(processCount());
   }
-  /// From now on, once `isInterrupted` says so, a call that waits for others
-  /// for 1.5 s more ends all processes (interrupted), unless one of them is at
-  /// work in a session. Asked from any thread; empty: never. One process waits
-  /// for nobody.
+  /// From now on, once `isInterrupted` returns true, a call that waits for
+  /// other processes for 1.5 s more ends all processes (interrupted), unless
+  /// one of them is at work in a session. Called from any thread; empty: never.
+  /// A single process never waits.
   virtual void watch(std::function<bool()> isInterrupted) {
     (void)isInterrupted;
   }
-  /// Of such transports, for a mesh of that many ranks.
+  /// Model of the world's transports, for a mesh of `worldSize` ranks.
   virtual TransportModel model(uint32_t worldSize) const {
     (void)worldSize;
     return {};
   }
-  /// For engines, of one session: its messages never meet another's.
+  /// Makes the transport of one session; sessions share no messages.
   virtual Expected<std::unique_ptr<PolledTransport>>
   transport(uint32_t worldSize) = 0;
 
@@ -100,10 +100,10 @@ Status expectSame(World &world, std::vector<std::byte> mine,
 /// A world of one process, whose ranks are threads.
 std::unique_ptr<World> thisProcess();
 
-/// The processes that mpirun or another launcher started, or this one alone.
-/// Fails (usage) where MPI does not join those of a launcher. Once a process. A
-/// process that is silent for so many seconds ends all; 0: never. Fails (usage)
-/// with what to install where there is no Open MPI: its part of the runtime,
+/// Returns the processes that mpirun or another launcher started, or this one
+/// alone. Once a process. A process that is silent for so many seconds ends
+/// all; 0: never. Fails (usage) if MPI does not join the launched processes,
+/// or, with what to install, if there is no Open MPI: its part of the runtime,
 /// libpprt_mpi.so, is opened here, from beside the program, beside the runtime,
 /// or where the system looks.
 Expected<std::unique_ptr<World>> openMpi(uint64_t silenceSeconds = 30);

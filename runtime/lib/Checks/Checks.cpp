@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each check rests on the ones before it: races and matching on a sound
-// structure, contents on the absence of races, deadlock on a complete matching.
+// Each check assumes that those before it passed: races and matching need a
+// sound structure, contents the absence of races, deadlock a complete matching.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Checks.h"
@@ -53,7 +53,7 @@ Status CheckResult::status() const {
   return Status(ExitCode::checkFailed, std::move(message));
 }
 
-/// Fills in what `check` finds as far as memory lasts.
+/// Runs `check` as far as memory lasts.
 template <typename Check> static CheckResult checkWith(const Check &check) {
   CheckResult result;
   result.lacksMemory = !orOutOfMemory([&] {
@@ -75,13 +75,13 @@ CheckResult pprt::checkStructure(const ppx::ArtifactT &artifact) {
       [&](CheckResult &result) { checkStructureInto(artifact, result); });
 }
 
-/// Moves what `report` found to the end of `result`.
+/// Moves the findings of `report` to the end of `result`.
 static void append(CheckResult &result, Report &report) {
   for (Finding &finding : report.take())
     result.findings.push_back(std::move(finding));
 }
 
-/// Checks what is between ranks, in the words of those who speak for `classes`.
+/// Checks communication between ranks, by the speakers of `classes`.
 static void checkCommunication(const Ranks &ranks, const RankClasses &classes,
                                CheckResult &result) {
   Report mismatches(FindingKind::mismatch, result.operations);
@@ -94,7 +94,7 @@ static void checkCommunication(const Ranks &ranks, const RankClasses &classes,
   append(result, deadlocks);
 }
 
-/// The instructions of those who speak, together.
+/// Returns the number of instructions of all speakers.
 static uint64_t countInstructions(const Ranks &ranks,
                                   const RankClasses &classes) {
   uint64_t count = 0;
@@ -104,8 +104,8 @@ static uint64_t countInstructions(const Ranks &ranks,
   return count;
 }
 
-/// What follows takes memory for each instruction of each who speaks: of a few,
-/// or of not many more than the programs have.
+/// Limit of the speakers' instructions, each of which takes memory below: a
+/// fixed number, or a small multiple of the programs' instructions.
 static uint64_t mostInstructions(const ppx::ArtifactT &artifact) {
   uint64_t count = uint64_t(1) << 18;
   for (const auto &program : artifact.programs)
@@ -114,8 +114,8 @@ static uint64_t mostInstructions(const ppx::ArtifactT &artifact) {
   return count;
 }
 
-/// Of few ranks first. What is wrong is then said of those it is wrong for,
-/// unless they are too many to ask each.
+/// Checks one rank per class first. If that finds something, checks every rank
+/// to name those concerned, unless they are too many.
 static void checkCommunication(const Ranks &ranks, CheckResult &result) {
   const uint64_t most = mostInstructions(ranks.artifact);
   const auto classes = RankClasses::coarsest(ranks, result.operations);

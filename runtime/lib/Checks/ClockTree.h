@@ -5,7 +5,7 @@
 // Private to the race check. Memory is cut into segments at the ends of slots,
 // so that a slot is a run of whole segments however slots share bytes. A
 // segment tree holds the clocks of one queue's accesses. Recording an access to
-// a run of segments, and finding the latest one to any of it, each visit
+// a run of segments, and finding the latest access to any of them, each visit
 // O(log segments) nodes.
 //
 //===----------------------------------------------------------------------===//
@@ -29,13 +29,13 @@ public:
   explicit ClockTree(size_t segmentCount)
       : segments(segmentCount), nodes(2 * segmentCount) {}
 
-  /// Notes an access to `range`; clocks come in ascending order.
+  /// Records an access to `range`; clocks come in ascending order.
   void record(SegmentRange range, uint32_t clock) {
     forEachPart(range, [&](size_t node) { nodes[node] = {clock, clock}; });
     forEachAbove(range, [&](size_t node) { nodes[node].latest = clock; });
   }
 
-  /// The clock of the latest access to a segment of `range`, or 0.
+  /// Returns the clock of the latest access to a segment of `range`, or 0.
   uint32_t latest(SegmentRange range) {
     uint32_t clock = 0;
     forEachPart(range, [&](size_t node) {
@@ -53,14 +53,14 @@ public:
   uint64_t operations() const { return visited; }
 
 private:
-  /// Of a node's segments: the latest access that covers all of them, and the
-  /// latest that touches any.
+  /// Clocks of the latest access that covers all of a node's segments, and of
+  /// the latest that touches any.
   struct Node {
     uint32_t covering = 0, latest = 0;
   };
 
-  /// The nodes that make up `range`. Leaves are behind all others; the children
-  /// of node i are 2i and 2i + 1.
+  /// Visits the nodes that make up `range`. Leaves are behind all others; the
+  /// children of node i are 2i and 2i + 1.
   template <typename Visitor>
   void forEachPart(SegmentRange range, Visitor visit) {
     size_t begin = range.begin + segments, end = range.end + segments;
@@ -72,8 +72,8 @@ private:
         visit(--end);
     }
   }
-  /// The nodes above the ends of `range`, which is not empty: of those in it
-  /// too, as all that they cover and touch is.
+  /// Visits the ancestors of the ends of `range`, which is not empty; some may
+  /// lie in the range, which does no harm.
   template <typename Visitor>
   void forEachAbove(SegmentRange range, Visitor visit) {
     size_t first = (range.begin + segments) / 2,

@@ -2,16 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a sound structure without races. Slots share bytes, at different times:
-// out comes a finding for each read of a byte that was not written before, or
+// In: a sound structure without races, in which slots share bytes at different
+// times. Out: a finding for each read of a byte that was not written before, or
 // that was last written through another slot. Parts and wholes count as one
-// slot. The host reads too: parameters and states, between sections. And what
-// was loaded for a micro-batch is read for it alone.
+// slot. The host also reads: parameters and states, between sections. A value
+// loaded for a micro-batch may be read only for that one.
 //
 // Visits instructions in any order that respects queues and waits. Without
 // races, all conflicting accesses are ordered, so the last write to a byte is
-// the same in each such order. What a body leaves behind does not depend on
-// what it found: the second body finds what every later one finds.
+// the same in each such order. A body's contents at its end do not depend on
+// those at its start: the second body starts like every later one.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -24,28 +24,28 @@ using namespace pprt::checks;
 
 namespace {
 
-/// Who wrote the bytes before `end` last. Arguments are written by the host,
-/// which is no instruction.
+/// The last writer of the bytes before `end`. The host writes arguments, and is
+/// no instruction.
 struct Content {
   uint64_t end;
   uint32_t slot;
   std::optional<InstructionRef> writer;
-  /// What was loaded for a part of the step has the number of that part.
+  /// Number of the part of the step that the value was loaded for.
   uint32_t part = 0;
 };
 
 /// The arena of one program: intervals of bytes by their last write. A write
-/// makes three intervals at most, and a read looks at two: neighbours of one
-/// slot are joined.
+/// makes at most three intervals, and a read visits at most two, because
+/// neighbours of one slot are joined.
 class Arena {
 public:
   explicit Arena(const ppx::ProgramT &program) : program(program) {}
 
   void write(uint32_t slot, std::optional<InstructionRef> writer,
              uint32_t part = 0);
-  /// The first bytes of `slot` that do not hold what was written through it, or
-  /// are not what `isMeant` wants: null if nothing is wrong, and an empty
-  /// optional if nobody wrote them.
+  /// Returns the first contents of `slot` that were not written through it, or
+  /// that `isMeant` rejects: null if there are none, and an empty optional for
+  /// bytes that were never written.
   template <typename Predicate>
   const std::optional<Content> *findForeign(uint32_t slot, Predicate isMeant);
   bool areOne(const Content &a, uint32_t slot) const {
@@ -58,7 +58,7 @@ public:
 private:
   using Contents = std::map<uint64_t, Content>; ///< by the first byte
 
-  /// A part stands for its whole.
+  /// Returns the whole of a part, else the slot itself.
   uint32_t wholeOf(uint32_t slot) const {
     const int32_t whole = program.slots[slot]->part_of;
     return whole < 0 ? slot : uint32_t(whole);
@@ -71,7 +71,7 @@ private:
   uint64_t visited = 0;
 };
 
-/// Follows one program from section to section.
+/// Checks one program section by section.
 class ContentCheck {
 public:
   ContentCheck(const Ranks &ranks, uint32_t programIndex, Report &report);
@@ -91,7 +91,7 @@ private:
   const Mesh &mesh;
   Report &report;
   Arena arena;
-  /// The axes of a part of the step, its place on each, and its number.
+  /// Numbers of parts of the step, by their axes and coordinates.
   std::map<std::vector<int64_t>, uint32_t> parts;
   /// The slots of parameters and states.
   std::vector<uint32_t> kept;
@@ -99,7 +99,7 @@ private:
 
 } // namespace
 
-/// Makes an interval end at `byte`, if one contains it.
+/// Splits the interval that contains `byte`, if any, at that byte.
 void Arena::splitAt(uint64_t byte) {
   auto next = contents.upper_bound(byte);
   if (next == contents.begin())
@@ -247,7 +247,7 @@ void ContentCheck::checkSection(Section section) {
 void ContentCheck::check() {
   for (Section section :
        {Section::setup, Section::body, Section::body, Section::teardown})
-    if (report.empty()) // else the second body would repeat the first
+    if (report.empty()) // otherwise the second body would repeat the first
       checkSection(section);
   report.work(arena.operations());
 }

@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a sound structure and a complete matching. Out: nothing, or for each
-// section that has one a cycle of instructions that wait for each other.
+// In: a sound structure and a complete matching. Out: for each section that has
+// one, a cycle of instructions that wait for each other.
 //
-// The graph of a whole run (setup, any number of bodies, teardown) need not
-// be built. A rank's section starts after all of the one before, and comm ops
-// stay within a section, so that no edge leads back to an earlier section: a
-// cycle lies within one, and all bodies are alike.
+// The graph of a whole run (setup, any number of bodies, teardown) need not be
+// built. A rank's section starts after all of the one before, and comm ops stay
+// within a section, so no edge leads back to an earlier section: a cycle lies
+// within one section, and all bodies are alike.
 //
 //===----------------------------------------------------------------------===//
 #include "DependencyGraph.h"
@@ -21,7 +21,7 @@ using namespace pprt::checks;
 
 namespace {
 
-/// What a graph has left that does not complete.
+/// Finds cycles among the nodes of a graph that do not complete.
 class CycleFinder {
 public:
   CycleFinder(const DependencyGraph &graph, const Ranks &ranks)
@@ -53,7 +53,7 @@ private:
 
 } // namespace
 
-/// Some reason why `head` is not complete.
+/// Returns a reason why `head` is not complete.
 CycleFinder::Hop CycleFinder::anIncompleteHop(Node head) const {
   Hop hop;
   graph.forEachMember(head, [&](Node member) {
@@ -104,7 +104,7 @@ std::string CycleFinder::describeCycle(const std::vector<Hop> &cycle) const {
     const Hop &hop = cycle[i];
     const bool sameQueue = isOfOneQueue(hop);
     const Node next = cycle[(i + 1) % cycle.size()].waiter;
-    // What comes after a whole run of its queue comes after the first of it.
+    // Of consecutive instructions of a queue, the report names only the first.
     if (sameQueue && next == hop.before && i + 1 < cycle.size() &&
         isOfOneQueue(cycle[i + 1])) {
       ++between;
@@ -123,8 +123,8 @@ std::string CycleFinder::describeCycle(const std::vector<Hop> &cycle) const {
 }
 
 void CycleFinder::report(Node head, Report &report) const {
-  // Every incomplete node has an incomplete one before it, so that walking
-  // back must come around.
+  // Every incomplete node waits for an incomplete one, so walking back must
+  // reach a node twice.
   std::vector<bool> seen(graph.size());
   Node node = head;
   while (!seen[node]) {

@@ -1,4 +1,4 @@
-//===- DependencyGraph.cpp - what must complete before what ---------------===//
+//===- DependencyGraph.cpp - the order of instructions --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -53,7 +53,7 @@ void DependencyGraph::addSuccessors() {
 }
 
 std::vector<DependencyGraph::Node> DependencyGraph::complete() {
-  // By the place in the list, so that the order is near that of each rank.
+  // Ordered by the place in the list, so that the order is near each rank's.
   using Entry = std::pair<uint32_t, Node>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
   for (Node node = 0; node < refs.size(); ++node)

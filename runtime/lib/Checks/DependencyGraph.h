@@ -1,15 +1,16 @@
-//===- DependencyGraph.h - what must complete before what -------*- C++ -*-===//
+//===- DependencyGraph.h - the order of instructions ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: one section of the ranks that speak for all, and a complete matching.
-// Out: a graph of what must complete before what may start, and an order of it.
+// In: one section of the classes' speakers, and a complete matching. Out: a
+// graph of the instructions that must complete before others, and an order of
+// it.
 //
 // Under rendezvous semantics the sides of a comm op complete together, so each
 // comm op is one node of the graph; every other instruction is a node of its
-// own. An edge leads from what must complete to what then may start: the next
-// in the queue, or an instruction with a wait. Nothing in it depends on timing,
-// hence: the graph is acyclic exactly if every run ends.
+// own. An edge leads from a node that must complete to a node that may start
+// then: the next in the queue, or an instruction with a wait. Nothing in it
+// depends on timing, so the graph is acyclic exactly if every run ends.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_CHECKS_DEPENDENCYGRAPH_H
@@ -22,8 +23,8 @@ namespace pprt::checks {
 
 class DependencyGraph {
 public:
-  /// Each instruction has a number; a comm op is known by that of its first
-  /// member, its head.
+  /// Instructions are numbered; a comm op has the number of its first member,
+  /// its head.
   using Node = uint32_t;
 
   /// `matched` may have comm ops of other sections, too. Counts steps in
@@ -32,9 +33,9 @@ public:
                   const std::vector<Rendezvous> &matched, Section section,
                   uint64_t &operations);
 
-  /// Kahn's algorithm: completes every node that waits for nothing incomplete,
-  /// those further up in their lists first, and returns them in this order.
-  /// What is left lies on a cycle or behind one.
+  /// Kahn's algorithm: completes every node that waits for no incomplete one,
+  /// earlier ones in their lists first, and returns them in this order. The
+  /// other nodes lie on a cycle or behind one.
   std::vector<Node> complete();
 
   size_t size() const { return refs.size(); }
@@ -76,7 +77,7 @@ private:
   const Section section;
   uint64_t &operations;
   std::vector<QueueOrder> orders;     ///< per program
-  std::vector<Node> firstOfRank;      ///< of those who speak
+  std::vector<Node> firstOfRank;      ///< of the speakers
   std::vector<InstructionRef> refs;   ///< per node
   std::vector<uint32_t> commOps;      ///< per node, an index into `matched`
   std::vector<uint32_t> pendingCount; ///< per head, edges from incomplete nodes

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a sound structure, hence comm ops that are fixed before the run. Out: the
-// comm ops of all ranks, and a finding for each whose sides expect different
-// things or that lacks a side. Sections are matched apart, because a body runs
-// any number of times.
+// In: a sound structure, which fixes the comm ops before the run. Out: the comm
+// ops of all ranks, and a finding for each whose sides disagree or that lacks a
+// side. Sections are matched separately, because a body runs any number of
+// times.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -22,8 +22,8 @@ static bool reduces(const ppx::InstructionT &i) {
          i.collective == ppx::CollectiveKind_reduce_scatter;
 }
 
-/// Whether two collectives do the same; fields that their kind leaves unused
-/// do not matter.
+/// Whether two collectives do the same; fields that their kind does not use do
+/// not matter.
 static bool sameCollective(const ppx::InstructionT &a,
                            const ppx::InstructionT &b) {
   if (a.collective != b.collective)
@@ -46,11 +46,11 @@ static bool sameCollective(const ppx::InstructionT &a,
 
 namespace {
 
-/// Per member, in member order, its instructions at one place; of members of
-/// one class only the first's.
+/// Per member, in member order, its instructions at one place; only those of
+/// the first member of each class.
 using Sequences = std::vector<std::vector<InstructionRef>>;
 
-/// Matches one section of all ranks, in the words of those who speak for them.
+/// Matches one section of all ranks, represented by their speakers.
 class Matcher {
 public:
   Matcher(const Ranks &ranks, const RankClasses &classes, Section section,
@@ -76,8 +76,8 @@ private:
 
 } // namespace
 
-/// The same part of training and the same tensors; between stages also the
-/// same stage, since a transfer is named after the one that computed it.
+/// Compares the part of training and the tensors; between stages also the
+/// stage, since a transfer is named after the stage that computed it.
 bool Matcher::agree(const InstructionRef &a, const InstructionRef &b) const {
   const ppx::InstructionT &x = ranks.instruction(a), &y = ranks.instruction(b);
   if (x.phase != y.phase || x.micro_batch != y.micro_batch ||
@@ -96,7 +96,7 @@ bool Matcher::agree(const InstructionRef &a, const InstructionRef &b) const {
   return true;
 }
 
-/// What agree() compares, in words.
+/// Describes what agree() compares.
 std::string Matcher::terms(const InstructionRef &ref) const {
   const ppx::InstructionT &instruction = ranks.instruction(ref);
   std::string result = actionName(instruction);
@@ -182,7 +182,7 @@ void Matcher::match() {
   std::vector<uint32_t> speakerOf(ranks.mesh.worldSize());
   for (uint32_t rank = 0; rank < speakerOf.size(); ++rank)
     speakerOf[rank] = classes.speakerOf(rank);
-  // Of those where the same classes do the same, the first speaks for all.
+  // Places where the same classes do the same are represented by the first.
   const std::vector<uint32_t> companies =
       numberCompanies(ranks, commOps, places, speakerOf);
   std::vector<bool> seen(companies.size());

@@ -29,21 +29,21 @@ void checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
 /// Assumes sound arguments, outputs and instructions.
 void checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
                  Report &report);
-/// Parameters and states keep their values from section to section.
+/// Whether the argument keeps its value from section to section.
 inline bool isPersistent(const ppx::ArgumentT &argument) {
   return argument.role == ppx::Role_param || argument.role == ppx::Role_state;
 }
-/// The kind, reduction and tensors of a collective of `members` ranks.
+/// Checks the kind, reduction and tensors of a collective of `members` ranks.
 void checkCollectiveTensors(
     const ppx::ProgramT &program, const ppx::InstructionT &instruction,
     uint32_t members, const std::function<void(const std::string &)> &fail);
-/// The shape of one shard: `shape` divided by the sizes of the axes that split
-/// each dimension. Empty optional where it does not divide.
+/// Returns the shape of one shard: `shape` divided by the sizes of the axes
+/// that split each dimension; nothing if it does not divide.
 std::optional<std::vector<uint64_t>>
 shardShape(const ppx::ArtifactT &artifact, const std::vector<uint64_t> &shape,
            const std::vector<std::unique_ptr<ppx::DimensionAxesT>> &sharding);
-/// Which part of an argument or output over the time axes a micro-batch is: a
-/// coordinate for each that splits it, or -1 outside of micro-batches.
+/// Returns a micro-batch's part of an argument or output over the time axes: a
+/// coordinate for each axis that splits it, or -1 outside of micro-batches.
 template <typename Tensor>
 std::vector<int64_t> partOverTime(const Mesh &mesh, const Tensor &tensor,
                                   int32_t microBatch) {
@@ -67,11 +67,11 @@ void checkMemory(const Ranks &ranks, uint64_t limit, Report &report);
 void checkRaces(const Ranks &ranks, Report &report);
 // Contents.cpp; assumes that there are no races.
 void checkContents(const Ranks &ranks, Report &report);
-// Matching.cpp; in instructions of those who speak for `classes`.
+// Matching.cpp; returns instructions of the speakers of `classes`.
 std::vector<Rendezvous> matchCommunication(const Ranks &ranks,
                                            const RankClasses &classes,
                                            Report &report);
-// Deadlock.cpp; `matched` is complete, of the same classes.
+// Deadlock.cpp; `matched` is complete, for the same classes.
 void checkDeadlock(const Ranks &ranks, const RankClasses &classes,
                    const std::vector<Rendezvous> &matched, Report &report);
 

@@ -3,16 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a sound structure. Two accesses of one rank conflict if they share a byte
-// and one of them writes. Out: a finding for each access that conflicts with
-// an earlier one that neither queue order nor waits put before it.
+// and one of them writes. Out: a finding for each access that conflicts with an
+// earlier one which neither queue order nor waits put before it.
 //
-// Looks at one queue after the other, so that memory is linear in the program
-// however many it has. Instructions are visited in an order that respects
+// Handles one queue after the other, so that memory is linear in the program
+// for any number of queues. Instructions are visited in an order that respects
 // queues and waits, each with the number of the queue's instructions that have
 // surely completed when it starts: an earlier access of the queue is ordered if
-// it is among them. All bodies are alike: one stands for all of them.
-// Instructions on a cycle of waits are left to the deadlock check. What holds
-// for a program holds for all of its ranks.
+// it is among them. All bodies are alike: one represents them all. The deadlock
+// check handles instructions on a cycle of waits. A program's findings hold for
+// all of its ranks.
 //
 //===----------------------------------------------------------------------===//
 #include "ClockTree.h"
@@ -74,7 +74,7 @@ private:
     uint32_t slot;
     bool reads, writes;
   };
-  /// An earlier access that nothing puts before a later one.
+  /// An earlier access that is not ordered before a later one.
   struct Race {
     uint32_t earlier;
     bool earlierWrites;
@@ -96,11 +96,11 @@ private:
   const Memory &memory;
   Report &report;
 
-  std::vector<uint32_t> visits; ///< instructions, each behind what it waits for
-  /// Those of the instruction visits[i] are accesses[first[i] .. first[i + 1]).
+  std::vector<uint32_t> visits; ///< instructions, each after those it waits for
+  /// Instruction visits[i] has accesses[first[i] .. first[i + 1]).
   std::vector<Access> accesses;
   std::vector<size_t> first = {0};
-  /// Of the queue looked at.
+  /// Accesses of the current queue.
   ClockTree reads, writes;
   /// Per instruction: how many of the queue's instructions have surely
   /// completed when it starts.
@@ -129,7 +129,7 @@ SectionRaces::SectionRaces(const ppx::ArtifactT &artifact,
 }
 
 void SectionRaces::reportRace(uint32_t index, const Access &access, Race race) {
-  // The other side's name for the shared bytes.
+  // Name of the shared bytes on the other side.
   std::string otherSlot;
   for (const SlotAccess &theirs : accessesOf(artifact, *list[race.earlier])) {
     const SegmentRange r = memory.segmentsOf(theirs.slot);
@@ -153,12 +153,12 @@ void SectionRaces::note(size_t position, size_t access, Race race) {
   Race &noted = races.try_emplace({position, access}, race).first->second;
   if (race.earlierWrites && !noted.earlierWrites)
     noted = race;
-  // More are not reported.
+  // Only these are reported.
   if (races.size() > Report::kMaximumFindings)
     races.erase(std::prev(races.end()));
 }
 
-/// Of what an instruction starts after it knows, and of all that this knew.
+/// An instruction knows its predecessors to be complete, and all they know.
 void SectionRaces::countCompleted(uint32_t index, uint32_t queue) {
   uint32_t &mine = completed[index];
   forEachPredecessor(list, order, index, [&](uint32_t before) {
@@ -197,7 +197,7 @@ void SectionRaces::checkAgainst(uint32_t queue) {
 }
 
 void SectionRaces::check() {
-  // One queue alone is in order.
+  // A single queue is in order.
   if (order.usedQueues() > 1)
     for (uint32_t queue = 0; queue < order.instructions.size(); ++queue)
       if (!order.instructions[queue].empty())

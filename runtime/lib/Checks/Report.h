@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Private to the checks. One broken loop of a compiler breaks thousands of
+// Private to the checks. One wrong loop in a compiler breaks thousands of
 // instructions in the same way, so each check reports its first few findings.
 //
 //===----------------------------------------------------------------------===//
@@ -15,14 +15,14 @@
 
 namespace pprt::checks {
 
-/// The concatenation of `parts`, as a stream prints them.
+/// Concatenates `parts` as a stream prints them.
 template <typename... Parts> std::string text(const Parts &...parts) {
   std::ostringstream stream;
   (stream << ... << parts);
   return stream.str();
 }
 
-/// `and_` and `or_` carry their underscore only where `and` is a keyword.
+/// `and_` and `or_` have their underscore only because `and` is a keyword.
 inline std::string nameOf(ppx::Reduction reduction) {
   std::string name = ppx::EnumNameReduction(reduction);
   if (!name.empty() && name.back() == '_')
@@ -30,7 +30,7 @@ inline std::string nameOf(ppx::Reduction reduction) {
   return name;
 }
 
-/// `rank 1, body #12 '0F1 send'`, with the source location if there is one.
+/// Prints `rank 1, body #12 '0F1 send'`, and the source location if known.
 std::string describe(const InstructionRef &ref,
                      const ppx::InstructionT &instruction);
 

@@ -27,8 +27,8 @@ checks::accessesOf(const ppx::ArtifactT &artifact,
     for (size_t i = 0; i < parameters.size(); ++i) {
       const ppx::Access access = parameters[i]->access;
       const bool writes = access != ppx::Access_read;
-      // A gated kernel may be skipped: what it would have written then keeps
-      // its value, which must be defined as if it were read.
+      // A gated kernel may be skipped: the bytes that it would write keep their
+      // value, which must be defined as if it were read.
       result.push_back(
           {arguments[i], access != ppx::Access_write || gated, writes});
     }

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Private to the checks. Lists are flat; order and waits are per queue. This
-// is the section seen that way, and the memory that an instruction touches.
+// Private to the checks. Lists are flat; order and waits are per queue. This is
+// a section by queue, and the memory that an instruction touches.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_CHECKS_SECTIONS_H
@@ -42,8 +42,8 @@ struct QueueOrder {
 };
 
 /// Calls `visit(index)` for each instruction of the section that must complete
-/// before instruction `index` of the same rank starts: the one before it in
-/// its queue, and the last that each wait counts. A `step` waits for the last
+/// before instruction `index` of the same rank starts: the previous one in its
+/// queue, and the last that each wait counts. A `step` waits for the last
 /// instruction of every queue. Other orders follow from these.
 template <typename Visitor>
 void forEachPredecessor(const InstructionList &list, const QueueOrder &order,
@@ -60,21 +60,21 @@ void forEachPredecessor(const InstructionList &list, const QueueOrder &order,
       visit(queue.back());
 }
 
-/// Calls `visit(index)` for each instruction once all its predecessors have
-/// been visited, and returns the steps taken. Those on a cycle of waits, and
-/// those behind one, are not visited.
+/// Calls `visit(index)` for each instruction after all its predecessors, and
+/// returns the steps taken. Does not visit instructions on a cycle of waits or
+/// behind one.
 template <typename Visitor>
 uint64_t visitInOrder(const InstructionList &list, const QueueOrder &order,
                       Visitor visit) {
   const size_t queueCount = order.instructions.size();
   uint64_t steps = queueCount;
   std::vector<uint32_t> completed(queueCount);
-  // Of each queue's next instruction, the waits that hold.
+  // For each queue's next instruction, the number of waits that hold.
   std::vector<size_t> holding(queueCount);
-  // Queues to look at, and by queue those that wait for an instruction of it.
+  // Queues to look at, and by queue those that wait for its instructions.
   std::vector<size_t> ready(queueCount);
   std::iota(ready.begin(), ready.end(), 0);
-  using Waiting = std::pair<uint32_t, size_t>; // for this instruction; who
+  using Waiting = std::pair<uint32_t, size_t>; // instruction; queue
   std::map<uint32_t,
            std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>>>
       waiting;
@@ -114,7 +114,7 @@ struct SlotAccess {
   bool reads, writes;
 };
 
-/// The slots that an instruction touches, in the order of its arguments.
+/// Returns the slots that an instruction touches, in order of its arguments.
 std::vector<SlotAccess> accessesOf(const ppx::ArtifactT &artifact,
                                    const ppx::InstructionT &instruction);
 

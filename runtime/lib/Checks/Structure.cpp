@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: an artifact of which only the FlatBuffers encoding is known to be sound.
-// Every index, size and kind may be anything. This file covers mesh, groups,
-// ranks, slots and queues; its siblings cover kernels, arguments,
-// instructions and what stages hold and emit. What passes can be executed
-// without bounds checks.
+// In: an artifact with sound FlatBuffers encoding, and nothing else: every
+// index, size and kind may be anything. This file covers mesh, groups, ranks,
+// slots and queues; its siblings cover kernels, arguments, instructions and
+// what stages hold and emit. An artifact that passes can be executed without
+// bounds checks.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -28,7 +28,7 @@ static void checkGroups(const ppx::ArtifactT &artifact, const Mesh &mesh,
   }
 }
 
-/// Every rank of the mesh runs exactly one program.
+/// Checks that every rank of the mesh runs exactly one program.
 static void checkRanks(const ppx::ArtifactT &artifact, const Mesh &mesh,
                        Report &report) {
   uint64_t listed = 0;
@@ -87,7 +87,7 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
               " bytes"));
 }
 
-/// A part lies within an earlier slot that is whole.
+/// Checks that a part lies within an earlier slot that is whole.
 static void checkPart(const ppx::ProgramT &program, size_t index,
                       Report &report) {
   const ppx::SlotT &part = *program.slots[index];
@@ -126,7 +126,7 @@ static void checkSlotsAndQueues(const ppx::ProgramT &program, Report &report) {
   }
   if (report.empty())
     checkArena(program, report);
-  // The order on memory is looked at queue by queue.
+  // The order on memory is checked queue by queue.
   constexpr size_t mostQueues = 1024;
   if (program.queues.size() > mostQueues)
     report.add(text("program '", program.name, "' expects at most ", mostQueues,
@@ -154,7 +154,7 @@ void checks::checkArtifactStructure(const ppx::ArtifactT &artifact,
                       artifact.arguments.size(), " arguments, got ",
                       program->argument_slots.size()));
   }
-  // From here on, ranks, groups and slots are looked up without questions.
+  // The code below looks up ranks, groups and slots without checks.
   if (!report.empty())
     return;
   checkKernels(artifact, report);

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of arguments says where each shard of a parameter, state, input or
-// label lies; the table of outputs, how emitted shards make up a whole tensor.
+// The table of arguments locates each shard of a parameter, state, input or
+// label; the table of outputs tells how emitted shards make up a whole tensor.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -27,7 +27,7 @@ std::optional<std::vector<uint64_t>> checks::shardShape(
   return result;
 }
 
-/// `sharding` names each axis once and divides `tensor.padded_shape`.
+/// `sharding` must name each axis once and divide `tensor.padded_shape`.
 template <typename Tensor>
 static bool checkSharding(const ppx::ArtifactT &artifact,
                           const std::string &what, const Tensor &tensor,
@@ -55,7 +55,7 @@ static bool checkSharding(const ppx::ArtifactT &artifact,
   return true;
 }
 
-/// What arguments and outputs have in common: element, shapes and sharding.
+/// Checks the common parts of arguments and outputs: element, shapes, sharding.
 template <typename Tensor>
 static bool checkTensor(const ppx::ArtifactT &artifact, const std::string &what,
                         const Tensor &tensor, Report &report) {
@@ -78,9 +78,9 @@ static bool checkTensor(const ppx::ArtifactT &artifact, const std::string &what,
   return checkSharding(artifact, what, tensor, report);
 }
 
-/// Each program's slot of a parameter or state holds one shard of it. The
-/// shards of an input are loaded, possibly one micro-batch at a time, by
-/// instructions that name their slots; they have no slot of their own.
+/// Each program's slot of a parameter or state holds one shard of it. Inputs
+/// have no slots of their own: instructions that name their slots load their
+/// shards, possibly one micro-batch at a time.
 static void checkArgumentSlots(const ppx::ArtifactT &artifact,
                                const std::string &what, size_t argumentIndex,
                                Report &report) {
@@ -116,14 +116,14 @@ static void checkArgumentSlots(const ppx::ArtifactT &artifact,
   }
 }
 
-/// Parameters and states of one program lie apart from each other.
+/// Checks that parameters and states of one program do not overlap.
 static void checkPersistentSlots(const ppx::ArtifactT &artifact,
                                  size_t programIndex, Report &report) {
   const ppx::ProgramT &program = *artifact.programs[programIndex];
   auto slotOf = [&](size_t argument) -> const ppx::SlotT & {
     return *program.slots[size_t(program.argument_slots[argument])];
   };
-  std::vector<size_t> held; // those without bytes overlap nothing
+  std::vector<size_t> held; // empty slots overlap nothing
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (isPersistent(*artifact.arguments[i]) &&
         program.argument_slots[i] >= 0 && slotOf(i).bytes > 0)

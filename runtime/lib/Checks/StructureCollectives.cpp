@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a collective of which the group and the slots exist. Checks its kind and
-// reduction, and that each output has the shape that the kind makes of its
-// input for the number of members.
+// In: a collective whose group and slots exist. Checks its kind and reduction,
+// and that each output has the shape that the kind makes of its input for the
+// number of members.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -14,8 +14,8 @@ using namespace pprt::checks;
 
 using Shape = std::vector<uint64_t>;
 
-/// `shape` with one dimension multiplied or divided by the members; an error
-/// instead where that cannot be.
+/// Multiplies or divides a dimension of `shape` by the members; fails if that
+/// is impossible.
 static Status scale(Shape &shape, uint32_t dimension, uint32_t members,
                     bool multiply) {
   auto bad = [](std::string message) {

@@ -4,9 +4,9 @@
 //
 // In: an artifact whose mesh, groups, ranks and slots are sound. Checks every
 // index, the number and sizes of arguments, and that waits can be satisfied.
-// What depends on the rank depends on its stage only, so the ranks of a
-// program are looked at once per stage. What collectives do to shapes is in
-// StructureCollectives.cpp.
+// Properties that depend on the rank depend only on its stage, so a program is
+// checked once per stage of its ranks. StructureCollectives.cpp checks the
+// shapes of collectives.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -26,7 +26,7 @@ public:
                      const ppx::ProgramT &program, Report &report);
 
   void checkSection(Section section);
-  /// The stages and groups that a rank sends to, receives from or meets.
+  /// Number of stages and groups that a rank sends to, receives from or meets.
   size_t channelCount() const { return channels.size(); }
 
 private:
@@ -59,12 +59,12 @@ private:
   const Mesh &mesh;
   const ppx::ProgramT &program;
   Report &report;
-  /// Those that the program runs on, in ascending order.
+  /// Stages that the program runs on, in ascending order.
   std::vector<uint32_t> stages;
   /// (opcode, peer stage or group) -> the queue that carries it.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> channels;
 
-  // The instruction looked at.
+  // The current instruction.
   Section section = Section::setup;
   uint32_t index = 0;
   const Instruction *current = nullptr;
@@ -110,7 +110,7 @@ void InstructionChecker::checkStep(const InstructionList &list) {
         program.ranks.front());
 }
 
-/// What every opcode has: enumerations, queue, waits and slots.
+/// Checks the parts of all opcodes: enumerations, queue, waits and slots.
 bool InstructionChecker::checkIndices(
     const std::vector<uint32_t> &queueLengths) {
   const Instruction &i = *current;
@@ -211,8 +211,8 @@ void InstructionChecker::checkKernelCall() {
   checkOverlap();
 }
 
-/// All transfers of an edge, or collectives of a group, go through one queue:
-/// otherwise "the k-th" would depend on the interleaving. True of the first.
+/// All transfers of an edge, or collectives of a group, use one queue, or else
+/// "the k-th" would depend on the interleaving. Returns whether it is new.
 bool InstructionChecker::checkChannel(uint32_t kind, uint32_t key,
                                       const char *what) {
   auto [entry, isNew] = channels.try_emplace({kind, key}, current->queue);
@@ -286,7 +286,7 @@ void InstructionChecker::checkCopy() {
   checkOverlap();
 }
 
-/// The slot holds one shard of an argument or output.
+/// Checks that the slot holds one shard of an argument or output.
 template <typename Tensor>
 void InstructionChecker::checkShard(const Tensor &tensor) {
   const ppx::SlotT &slot = argument(0);
@@ -324,10 +324,10 @@ void InstructionChecker::checkEmit() {
   checkShard(*artifact.outputs[current->binding]);
 }
 
-/// Within one instruction, what is written overlaps nothing else. Kernels are
-/// compiled for parameters apart, and moving data in place would read what it
-/// has overwritten. Parameters that are read and written are one access; the
-/// sums of an all_reduce are the only other ones that engines form in place.
+/// Within one instruction, written bytes overlap no others. Kernels are
+/// compiled for disjoint parameters, and moving data in place would read bytes
+/// after overwriting them. Parameters that are read and written are one access;
+/// otherwise engines compute only the sums of an all_reduce in place.
 void InstructionChecker::checkOverlap() {
   struct Range {
     uint64_t begin, end;
@@ -358,8 +358,8 @@ void InstructionChecker::checkOverlap() {
     if (writes[i].begin < writes[i - 1].end)
       return complain(writes[i - 1], writes[i]);
   for (const Range &read : reads) {
-    // The writes are disjoint now: the first that ends after the read begins
-    // is the only one that may coincide with it.
+    // The writes are disjoint now: the first one that ends after the read
+    // begins is the only one that may coincide with it.
     auto write = std::upper_bound(
         writes.begin(), writes.end(), read.begin,
         [](uint64_t begin, const Range &w) { return begin < w.end; });
@@ -371,10 +371,10 @@ void InstructionChecker::checkOverlap() {
 
 void checks::checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
                                Report &report) {
-  // Instructions are judged against kernels, arguments and outputs.
+  // Instructions are checked against kernels, arguments and outputs.
   if (!report.empty())
     return;
-  // Who meets whom is looked at rank by rank.
+  // Matching visits the comm ops of each rank.
   constexpr uint64_t mostCommOps = uint64_t(1) << 20;
   uint64_t commOps = 0;
   for (const auto &program : artifact.programs) {

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A compiled kernel is trusted with its parameters, as any machine code is; its
-// symbol says which parameters and rows the code was made for. A contraction is
-// data: its strides are multiplied out here, so that no library call reaches
-// outside of a slot, and no two threads write the same element.
+// symbol tells which parameters and rows the code was made for. A contraction
+// is data: its strides are multiplied out here, so that no library call
+// accesses memory outside of a slot, and no two threads write the same element.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -50,7 +50,7 @@ private:
 
 } // namespace
 
-/// total += count * stride; false if that exceeds 64 bits.
+/// total += count * stride; returns false if that exceeds 64 bits.
 static bool accumulate(uint64_t &total, uint64_t count, uint64_t stride) {
   uint64_t product;
   return !__builtin_mul_overflow(count, stride, &product) &&
@@ -79,12 +79,12 @@ bool ContractionChecker::checkEnums() {
   return valid;
 }
 
-/// Loops make up as many rows and columns as there are, and no coordinate of a
-/// window is beyond all numbers.
+/// Checks that loops make up the view's rows and columns, and that coordinates
+/// of windows do not overflow.
 bool ContractionChecker::checkLoops(const char *what,
                                     const ppx::MatrixViewT &view, uint64_t rows,
                                     uint64_t columns, bool mayHave) {
-  // As many as a library's loader takes.
+  // The limits of the loader of blocks.
   constexpr size_t mostLoops = 8, mostWindows = 4;
   constexpr int64_t farthest = int64_t(1) << 40;
   const auto isFar = [](int64_t value) {
@@ -129,7 +129,7 @@ bool ContractionChecker::checkLoops(const char *what,
   return true;
 }
 
-/// What is furthest from the first element, by loops or else by the stride.
+/// Adds the largest distance from the first element, by loops or by the stride.
 static bool
 accumulateSide(uint64_t &last,
                const std::vector<std::unique_ptr<ppx::ViewLoopT>> &loops,
@@ -142,7 +142,7 @@ accumulateSide(uint64_t &last,
   return true;
 }
 
-/// The last element that `view` reaches lies inside its parameter.
+/// Checks that the last element of `view` lies inside its parameter.
 void ContractionChecker::checkView(const char *what,
                                    const ppx::MatrixViewT *view,
                                    uint32_t parameter, ppx::ElementType element,
@@ -189,7 +189,7 @@ void ContractionChecker::checkAccess(uint32_t parameter, bool written,
               ", got access ", ppx::EnumNameAccess(access)));
 }
 
-/// Each loop steps over all that the loops with smaller strides reach.
+/// Checks that each loop steps over all that loops with smaller strides reach.
 void ContractionChecker::checkElementsApart(const char *what,
                                             const ppx::MatrixViewT &view,
                                             uint64_t rows, uint64_t columns) {
@@ -232,7 +232,7 @@ void ContractionChecker::checkEpilogues() {
   }
 }
 
-/// What an epilogue writes beside out, in the parameter behind the one before.
+/// Checks an epilogue's own output, in the parameter behind the previous one.
 void ContractionChecker::checkWritten(const ppx::EpilogueT &epilogue,
                                       uint32_t parameter) {
   const ppx::ContractionT &c = contraction;
@@ -252,8 +252,8 @@ void ContractionChecker::checkWritten(const ppx::EpilogueT &epilogue,
     checkElementsApart(what, *epilogue.view, rows, columns);
 }
 
-/// Operands, then out and what epilogues write, then the workspace, and nothing
-/// else.
+/// Operands, then out and the outputs of epilogues, then the workspace, and
+/// nothing else.
 void ContractionChecker::checkParameters() {
   const ppx::ContractionT &c = contraction;
   if (c.out_parameter < 2)
@@ -278,7 +278,7 @@ void ContractionChecker::checkParameters() {
               kernel.parameters[workspace]->bytes));
 }
 
-/// Of a GPU's kernel: what every GPU can launch.
+/// Checks that every GPU can launch the kernel.
 static void checkLaunch(const ppx::KernelT &kernel,
                         const ppx::CompiledKernelT &body, Report &report) {
   constexpr uint64_t kMostBlocks = (uint64_t(1) << 31) - 1;
@@ -292,14 +292,14 @@ static void checkLaunch(const ppx::KernelT &kernel,
                     body.block));
 }
 
-/// The end of the symbol is the signature.
+/// Whether the symbol ends in the signature.
 static bool endsIn(const std::string &symbol, const std::string &signature) {
   return symbol.size() >= signature.size() &&
          symbol.compare(symbol.size() - signature.size(), signature.size(),
                         signature) == 0;
 }
 
-/// Made for these epilogues and for what they are given.
+/// Checks that the kernel was made for these epilogues and their parameters.
 void ContractionChecker::checkUnfused() {
   const ppx::CompiledKernelT &unfused = *contraction.unfused;
   if (contraction.epilogues.empty())
@@ -334,7 +334,7 @@ void ContractionChecker::check() {
     checkUnfused();
 }
 
-/// The scratch of one range of rows lies in the last parameter.
+/// Checks that the last parameter holds the scratch of one range of rows.
 static void checkScratch(const ppx::KernelT &kernel, uint64_t bytes,
                          Report &report) {
   if (bytes == 0)

@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: an artifact whose arguments, outputs and instructions are sound, each for
-// itself. A tensor is put together from its shards: of a parameter or state
-// those that ranks hold, of an output those that they emit. The ranks of a
-// stage have all shards between them, so each must be held or emitted by whole
-// stages, and by one at least; otherwise a run would save or report memory that
-// nobody wrote. Of an input split over time a program that loads it loads every
-// part: what it leaves out, it does not train on.
+// In: an artifact whose arguments, outputs and instructions are sound, each by
+// itself. A tensor is assembled from its shards: those that ranks hold of a
+// parameter or state, those that they emit of an output. The ranks of a stage
+// together have all shards, so each tensor must be held or emitted by whole
+// stages, and by at least one; otherwise a run would save or report memory that
+// was never written. A program that loads an input split over time must load
+// every part, since it would not train on the others.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -49,11 +49,11 @@ private:
   Report &report;
   std::vector<std::set<uint32_t>> programsOf; ///< by stage
   std::vector<std::set<uint32_t>> stagesOf;   ///< by program
-  /// By program, the first that it shares a stage with, or one that does.
+  /// By program, the first of those connected with it by shared stages.
   std::vector<uint32_t> firstBeside;
   /// By output, then by program.
   std::vector<std::map<uint32_t, Emit>> emits;
-  /// The micro-batches by argument, then by program.
+  /// Micro-batches by argument, then by program.
   std::vector<std::map<uint32_t, std::set<int32_t>>> loads;
 };
 
@@ -100,8 +100,8 @@ StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
     firstBeside[program] = find(program);
 }
 
-/// Programs that share a stage, and those that share one with these, hold it or
-/// none does.
+/// Of programs connected by shared stages, either all hold the tensor or none
+/// does.
 void StageChecker::checkHolders(size_t index) {
   const ppx::ArgumentT &argument = *artifact.arguments[index];
   auto fail = [&](const auto &...message) {
@@ -145,8 +145,8 @@ void StageChecker::checkStagesOf(const ppx::OutputT &output) {
   }
 }
 
-/// Whether the micro-batches are all shards over the time axes, in words if
-/// not.
+/// Checks that the micro-batches are all shards over the time axes. Returns a
+/// description if not.
 template <typename Tensor>
 std::string
 StageChecker::comparePartsOver(const Tensor &tensor,
@@ -187,8 +187,8 @@ void StageChecker::checkEmit(const ppx::OutputT &output, uint32_t program,
     fail(" to emit", parts);
 }
 
-/// All programs of the output's stages emit it, and no others: those that do
-/// are counted, not all that there are asked.
+/// All programs of the output's stages emit it, and no others: counts the
+/// emitters instead of asking every program.
 void StageChecker::checkEmitters(uint32_t index) {
   const ppx::OutputT &output = *artifact.outputs[index];
   std::map<uint32_t, size_t> emitters; // by stage

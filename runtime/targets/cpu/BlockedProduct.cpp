@@ -14,7 +14,7 @@ using namespace pprt::cpu;
 Factor::Factor(uint32_t parameter, ppx::ElementType element,
                const ppx::MatrixViewT &view, uint64_t rows, uint64_t columns)
     : Operand(parameter, element, view) {
-  // Of no elements, loops may be of none, too, and nothing is read.
+  // Empty matrices may have empty loops, and are never read.
   if (!PatchMatrix::isNeededFor(view) || rows == 0 || columns == 0)
     return;
   patches.emplace(view, rows, columns);
@@ -58,7 +58,7 @@ BlockedProduct::BlockedProduct(const ppx::ContractionT &c, Way way)
   }
   const bool mayWrite =
       out.element == sumElement && !(accumulate && !c.epilogues.empty());
-  // Fewer steps alike are not worth a call of the library.
+  // Fewer steps with one stride are not worth a call of the library.
   constexpr uint64_t fewSteps = 16;
   const bool mayRead = c.element == way.multiplied;
   const uint64_t alike = rhs.patches ? rhs.patches->rowsAlike() : 0;
@@ -77,7 +77,7 @@ BlockedProduct::BlockedProduct(const ppx::ContractionT &c, Way way)
 }
 
 bool BlockedProduct::isTaken() const {
-  // What is loaded has the type that is computed in.
+  // Loaded factors have the type of the sums.
   if (way.multiplied != sumElement &&
       !(blocking.lhs.inPlace && blocking.rhs.inPlace))
     return false;
@@ -91,7 +91,7 @@ uint64_t BlockedProduct::outLeading(Range columns) const {
                              : columns.size();
 }
 
-/// Whether steps are added to what is already there.
+/// Whether steps are added to sums that are already there.
 static bool adds(const BlockedProduct &product, Range steps) {
   return steps.begin > 0 || (product.blocking.outInPlace && product.accumulate);
 }
@@ -114,8 +114,8 @@ size_t BlockedProduct::indexOf(Range rows, Range columns, Range steps) const {
 
 bool BlockedProduct::forEachProduct(
     const std::function<bool(size_t, const ProductShape &)> &visit) const {
-  // The first block and the last are of all sizes; so are the first two steps
-  // and the last.
+  // The first and the last block cover all sizes; so do the first two steps and
+  // the last.
   const uint64_t lastStep = blocking.steps.count() - 1;
   for (uint64_t row : {uint64_t(0), blocking.rows.count() - 1})
     for (uint64_t column : {uint64_t(0), blocking.columns.count() - 1})

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: ppx.Contraction, and who multiplies which type. Out: the products that
-// the library is asked for, how their operands reach it, and the memory that
-// this takes. Nothing here computes: a compiler plans contractions by it, and
-// the device of processors runs them as planned (backends/cpu/Contraction.cpp).
+// In: ppx.Contraction, and a library with the type it multiplies. Out: the
+// calls of the library, how their operands reach it, and the memory that this
+// takes. Nothing here computes: a compiler plans contractions with it, and the
+// processor device runs them as planned (backends/cpu/Contraction.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TARGETS_CPU_BLOCKEDPRODUCT_H
@@ -20,7 +20,7 @@
 
 namespace pprt::cpu {
 
-/// A view, the parameter it lies in, and its type.
+/// A view, its kernel parameter, and its type.
 struct Operand {
   uint32_t parameter = 0;
   ppx::ElementType element = ppx::ElementType_f32;
@@ -46,42 +46,42 @@ struct Factor : Operand {
          const ppx::MatrixViewT &view, uint64_t rows, uint64_t columns);
 
   void transpose();
-  /// As the library sees a block.
+  /// Layout of a block as the library sees it.
   FactorLayout layout(Range rows, Range columns) const;
 };
 
 struct BlockedProduct {
   BlockedProduct(const ppx::ContractionT &contraction, Way way);
 
-  /// Whether the library is only asked for what it takes, by its rules.
+  /// Whether the library's rules take all of its products.
   bool isTaken() const;
 
-  /// The product of one block, by some of its steps; those after the first are
-  /// added to what is there.
+  /// Returns the product of one block over some of its steps; those after the
+  /// first are added to the sums so far.
   ProductShape shape(Range rows, Range columns, Range steps) const;
-  /// Blocks have one of two sizes along each dimension, so there are at most so
-  /// many products, and these are their indices.
+  /// Blocks have one of two sizes along each dimension, so this bounds the
+  /// number of products; indexOf() numbers them.
   static constexpr size_t kMostProducts = 16;
   size_t indexOf(Range rows, Range columns, Range steps) const;
-  /// Calls `visit` with all of them, each at least once, until it says false.
+  /// Calls `visit` on each product at least once, until it returns false.
   bool forEachProduct(
       const std::function<bool(size_t index, const ProductShape &)> &visit)
       const;
 
-  /// How far apart rows of sums are, in the result or in scratch memory.
+  /// Elements between rows of sums, in the result or in scratch memory.
   uint64_t outLeading(Range columns) const;
-  /// Of a block's scratch memory: what is loaded, and sums that are not in the
-  /// result.
+  /// Bytes of a block's scratch memory: loaded factors, and sums that are not
+  /// in the result.
   uint64_t blockBytes() const;
-  /// How many blocks `threads` threads compute at the same time.
+  /// Number of blocks that `threads` threads compute at the same time.
   unsigned parts(unsigned threads) const {
     return blocking.isShared ? threads : 1;
   }
-  /// At most, by the library's rules.
+  /// Upper bound by the library's rules.
   uint64_t workspaceBytes(unsigned threads) const;
 
   Way way;
-  /// What is computed in: f64 in f64, else f32.
+  /// Type of the sums: f64 for f64, else f32.
   ppx::ElementType sumElement;
   std::vector<uint64_t> batch;
   uint64_t items = 1;
@@ -89,10 +89,10 @@ struct BlockedProduct {
   bool accumulate;
   Factor lhs, rhs;
   Operand out;
-  /// Results are rows: of one that lies in columns, all is transposed.
+  /// Results have rows: if out has columns, everything is transposed.
   bool isTransposed = false;
   Blocking blocking;
-  /// Of one block, in scratch memory.
+  /// Sizes of one block in scratch memory.
   uint64_t lhsElements, rhsElements, outElements;
 };
 

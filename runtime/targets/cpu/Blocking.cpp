@@ -11,13 +11,13 @@ namespace {
 
 /// Elements of factors that are loaded at a time.
 constexpr uint64_t kLoaded = 1 << 19;
-/// Blocks that a team should find, and the edge below which they are not cut.
+/// Minimum number of blocks for a team, and edge below which they are not cut.
 constexpr uint64_t kBlocks = 4, kEdge = 64;
 /// Elements of sums that are kept in scratch memory.
 constexpr uint64_t kKept = 1 << 18;
-/// What the library's 32-bit sizes surely hold.
+/// Values that the library's 32-bit sizes surely hold.
 constexpr uint64_t kLargest = 1 << 30;
-/// Multiply-adds from which a team is worth its fork.
+/// Multiply-adds that make a team worth its fork.
 constexpr uint64_t kParallelWork = 1 << 17;
 
 /// Equal blocks of at most `limit`; whole tiles of the library's.
@@ -37,7 +37,7 @@ uint64_t largestDivisor(uint64_t size, uint64_t limit) {
   return divisor;
 }
 
-/// Whether the library takes blocks of a matrix where they lie, as rows.
+/// Whether the library takes blocks of a matrix in place, as rows.
 bool takesRows(const Cut &rows, const Cut &columns, uint64_t rowStride,
                uint64_t columnStride, const BlockLimits &limits) {
   if (columnStride != 1 || rowStride > kLargest)

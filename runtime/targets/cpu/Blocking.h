@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the sizes of a product, the strides of its matrices and what a library
-// wants. Out: blocks of the result, and which operands the library reads where
-// they lie. Nothing depends on the number of threads: the library
-// rounds differently at the edges of what it is given, so this is what makes
-// the bits of a result the same on any number of them.
+// In: the sizes of a product, the strides of its matrices and a library's
+// limits. Out: blocks of the result, and which operands the library reads in
+// place. Nothing depends on the number of threads: the library rounds
+// differently at the edges of its operands, so this makes the bits of a result
+// the same on any number of them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TARGETS_CPU_BLOCKING_H
@@ -22,7 +22,7 @@ struct Range {
   uint64_t size() const { return end - begin; }
 };
 
-/// A dimension and the blocks it is cut into: equal ones, but for the last.
+/// A dimension and its blocks, which are equal except for the last.
 struct Cut {
   uint64_t size = 0, block = 1;
 
@@ -41,32 +41,31 @@ struct Strides {
   uint64_t row = 0, column = 0;
 };
 
-/// A factor keeps its order when it is loaded into scratch memory.
+/// A factor that is loaded into scratch memory keeps its order.
 struct FactorPlacement {
   bool inPlace = false, transposed = false;
 };
 
-/// What a library wants to be given at a time. Measured; benchmarks/README.md
-/// tells how.
+/// Limits of a library's call. Measured as benchmarks/README.md describes.
 struct BlockLimits {
-  /// Of a block of the result.
+  /// Largest block of the result.
   uint64_t rows, columns;
-  /// For one whose matrices lie without gaps: columns up to which it gets all
-  /// of them. 0: it takes gaps.
+  /// For a library that takes only dense matrices: columns up to which it gets
+  /// all of them. 0: it takes gaps.
   uint64_t wholeColumns = 0;
   /// Steps of a left factor that lies in columns; 0: all of them.
   uint64_t stepsOfColumns = 0;
 };
 
-/// What is to be multiplied, `items` times: rows x steps by steps x columns.
+/// The product to compute, `items` times: rows x steps by steps x columns.
 struct BlockingProblem {
   uint64_t items, rows, columns, steps;
   Strides lhs, rhs, out;
-  /// Whether the library can read a factor where it lies, and keep sums where
-  /// the result will be.
+  /// Whether the library can read a factor in place, and keep sums in the
+  /// memory of the result.
   bool mayReadLhs, mayReadRhs, mayWrite;
   BlockLimits limits;
-  /// Of rhs: steps in a row that its stride leads through, where not all are.
+  /// Consecutive steps of rhs that are a stride apart, if not all are; else 0.
   uint64_t stepsAlike = 0;
 };
 

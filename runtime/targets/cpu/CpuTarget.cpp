@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a contraction. Out: whether processors compute it, by which library, and
-// in how much memory (pprt/Target.h). A target for each level of the psABI; all
-// that is known of a processor is its level.
+// In: a contraction. Out: whether processors compute it, with which library,
+// and in how much memory (pprt/Target.h). There is a target for each level of
+// the psABI; the level is all that is known of a processor.
 //
 //===----------------------------------------------------------------------===//
 #include "../Targets.h"
@@ -39,7 +39,7 @@ namespace {
 
 class CpuTarget final : public Target {
 public:
-  /// Of no level: the processors of this machine, which have none.
+  /// An empty level stands for this machine's processors, which have none.
   explicit CpuTarget(const std::string &level)
       : level(level), label(level.empty() ? "cpu" : level) {}
 
@@ -47,7 +47,7 @@ public:
   const std::string &processor() const override { return level; }
 
   Status verify(const ppx::ContractionT &contraction) const override {
-    // Loops compute what follows an activation in the same go.
+    // Compiled loops compute what follows an activation in one pass.
     for (const auto &epilogue : contraction.epilogues)
       if (epilogue->kind == ppx::EpilogueKind_gelu_tanh)
         return Status(ExitCode::badArtifact,
@@ -80,7 +80,7 @@ private:
 
 } // namespace
 
-/// This machine's first.
+/// This machine's level comes first.
 std::vector<std::unique_ptr<const Target>> cpu::makeTargets() {
   std::vector<std::unique_ptr<const Target>> all;
   const std::string own = processorLevel();

@@ -1,4 +1,4 @@
-//===- MatrixLibraries.cpp - what libraries of products want --------------===//
+//===- MatrixLibraries.cpp - rules of libraries for products --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -13,7 +13,7 @@ using namespace pprt::cpu;
 
 namespace oneDnnMatmul {
 
-/// Multiply-adds that take about as long as the library needs for a call.
+/// Multiply-adds that take about as long as the library's call overhead.
 constexpr uint64_t kWork = 1 << 17;
 
 static bool takes(const ProductShape &shape) {
@@ -21,7 +21,7 @@ static bool takes(const ProductShape &shape) {
          shape.rows * shape.columns * shape.steps >= kWork;
 }
 
-/// Of oneDNN 2.6.3's blocked products (brgemm_matmul_utils.cpp,
+/// Scratchpad of oneDNN 2.6.3's blocked products (brgemm_matmul_utils.cpp,
 /// init_scratchpad): copies of a chunk of either factor, the sums of a chunk of
 /// the result, and a list of blocks. In f32, chunks are of at most 1024 steps;
 /// processors with AMX may take all.
@@ -49,14 +49,14 @@ constexpr MatrixLibraryRules kRules = {
 
 namespace oneDnnGemm {
 
-// Of oneDNN 2.6.3, on any processor; a test holds them against what it
-// allocates.
+// Rules of oneDNN 2.6.3, on any processor; a test compares them with its
+// allocations.
 
-/// It packs the right matrix and a strip of the left, by steps: few and some
-/// it takes at once.
+/// It packs the right matrix and a strip of the left: up to kSomeSteps steps at
+/// once, at least kFewSteps; else kPackedSteps at a time.
 constexpr uint64_t kFewSteps = 128, kSomeSteps = 768, kPackedSteps = 512;
 constexpr uint64_t kStrip = 448, kTile = 64;
-/// Its least, and what it adds to align its parts.
+/// Its minimum, and the gaps that align its parts.
 constexpr uint64_t kLeast = 80 << 10, kGaps = 8 << 10;
 
 static bool takes(const ProductShape &shape) {
@@ -64,7 +64,7 @@ static bool takes(const ProductShape &shape) {
 }
 
 static uint64_t scratchpadBytes(const ProductShape &shape) {
-  // With a single row or column there is nothing to pack for.
+  // With a single row or column, packing does not pay.
   if (shape.rows == 1 || shape.columns == 1)
     return 0;
   const uint64_t steps =
@@ -121,8 +121,8 @@ std::vector<Way> cpu::waysFor(const ppx::ContractionT &contraction,
                           /*isCertain=*/false},
                 gemm = {ppx::MatrixLibrary_onednn_gemm, f32},
                 openblas = {ppx::MatrixLibrary_openblas, f32};
-  // Rows or columns, or steps of a left factor in rows, up to which oneDNN
-  // leads without AVX-512.
+  // Rows or columns, or steps of a left factor in rows, up to which oneDNN is
+  // fastest without AVX-512.
   constexpr uint64_t narrow = 128, brief = 512;
   // Multiply-adds that take less than a call of oneDNN.
   constexpr uint64_t tiny = 1 << 17;

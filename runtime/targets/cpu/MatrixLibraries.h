@@ -1,10 +1,10 @@
-//===- MatrixLibraries.h - what libraries of products want ------*- C++ -*-===//
+//===- MatrixLibraries.h - rules of libraries for products ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the shape of a product and how its operands lie. Out: whether a library
-// takes it, in which blocks, and with how much memory. These are rules: to plan
-// a contraction takes no library and no processor that it will run on.
+// In: the shape of a product and the layout of its operands. Out: whether a
+// library takes it, in which blocks, and with how much memory. These are rules:
+// planning a contraction needs neither the library nor the processor.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TARGETS_CPU_MATRIXLIBRARIES_H
@@ -17,8 +17,8 @@
 
 namespace pprt::cpu {
 
-/// A matrix of rows with unit stride, or of columns if `transposed`; `leading`
-/// elements apart.
+/// A matrix of rows with unit stride, or of columns if `transposed`, that are
+/// `leading` elements apart.
 struct FactorLayout {
   bool transposed = false;
   uint64_t leading = 1;
@@ -37,16 +37,16 @@ struct ProductShape {
 };
 
 struct MatrixLibraryRules {
-  /// What it wants to be given at a time.
+  /// Sizes that a call should have.
   BlockLimits limits;
-  /// Whether it has the product on every processor that may be asked for it;
-  /// some of these may still lack it.
+  /// Whether the library has the product on every processor that may run it,
+  /// except where Way::isCertain is false.
   bool (*takes)(const ProductShape &shape);
-  /// What a call needs at most, on one thread.
+  /// Upper bound of a call's scratchpad, on one thread.
   uint64_t (*scratchpadBytes)(const ProductShape &shape);
 };
 
-/// Of any library but `any`.
+/// Rules of any library except `any`.
 const MatrixLibraryRules &rulesOf(ppx::MatrixLibrary library);
 
 /// A library and the type that it multiplies.
@@ -57,8 +57,8 @@ struct Way {
   bool isCertain = true;
 };
 
-/// The fastest first, as benchmarks/README.md has them; then what needs less of
-/// the processor. The last one is certain.
+/// The fastest way first, as benchmarks/README.md has them, then ways that need
+/// less of the processor. The last one is certain.
 std::vector<Way> waysFor(const ppx::ContractionT &contraction, bool avx512);
 
 } // namespace pprt::cpu

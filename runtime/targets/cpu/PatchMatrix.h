@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows and columns of a factor may each be several loops over its tensor, some
-// of which move along windows: the patches of an image as rows, say. No library
-// reads such a matrix where it lies, so blocks of it are loaded.
+// of which move along windows: for example the patches of an image as rows. No
+// library reads such a matrix in place, so blocks of it are loaded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TARGETS_CPU_PATCHMATRIX_H
@@ -28,7 +28,7 @@ struct PatchLoop {
 };
 
 /// The loops that move along a window add up to a coordinate, from `offset` on.
-/// Where it is divisible and the quotient below `size`, the quotient steps by
+/// If it is divisible and the quotient below `size`, the quotient steps by
 /// `stride`; elsewhere there are zeros.
 struct PatchWindow {
   uint64_t size, stride;
@@ -39,7 +39,7 @@ struct PatchWindow {
 struct PatchMatrix {
   PatchMatrix(const ppx::MatrixViewT &view, uint64_t rows, uint64_t columns);
 
-  /// What is not a plain matrix: several loops, or windows.
+  /// Whether the view is no plain matrix: it has several loops, or windows.
   static bool isNeededFor(const ppx::MatrixViewT &view) {
     return !view.rows.empty() || !view.columns.empty();
   }
@@ -51,11 +51,11 @@ struct PatchMatrix {
     return {rows.back().stride, columns.back().stride};
   }
 
-  /// Rows in a block of which all are one stride apart, if no windows slide.
+  /// Rows of a block that are all one stride apart, if no windows slide.
   uint64_t rowsAlike() const {
     return windows.empty() && columns.size() == 1 ? rows.back().extent : 0;
   }
-  /// Where row `row` begins, if no windows slide.
+  /// Offset of row `row`, if no windows slide.
   uint64_t rowOffset(uint64_t row) const;
 
   std::vector<PatchLoop> rows, columns; ///< major to minor

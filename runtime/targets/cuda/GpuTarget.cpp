@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contractions are cublasLt's, as Matrices.h has them. Nothing here needs CUDA.
+// cublasLt computes contractions, as Matrices.h plans. Nothing here needs CUDA.
 //
 //===----------------------------------------------------------------------===//
 #include "../Targets.h"
@@ -14,10 +14,9 @@
 
 using namespace pprt;
 
-/// What every algorithm may take, so that one can be chosen on the device
-/// without another layout of memory. From Hopper on NVIDIA advises 32 MiB; what
-/// an algorithm keeps there are parts of sums, so that small results do with
-/// less.
+/// Workspace for any algorithm, so that one can be chosen on the device without
+/// changing the memory layout. NVIDIA advises 32 MiB from Hopper on; algorithms
+/// keep parts of sums in it, so small results need less.
 static uint64_t findWorkspace(const ppx::ContractionT &contraction,
                               int capability) {
   constexpr double least = 4 << 20, most = 32 << 20, parts = 16;
@@ -39,13 +38,13 @@ public:
   const std::string &name() const override { return label; }
   const std::string &processor() const override { return label; }
   Code code() const override { return Code::ptx; }
-  /// PTX that drivers from CUDA 12.0 on read, where that knows the
-  /// architecture: LLVM's own choice is the oldest that there is.
+  /// PTX that drivers from CUDA 12.0 on read, if that knows the architecture:
+  /// LLVM's own choice is the oldest version.
   std::string features() const override {
     return capability <= 90 ? "+ptx80" : "";
   }
   /// Lanes that keep a row in registers, on more than a hundred cores that read
-  /// sectors of 32 bytes. A launch costs as much as a small kernel computes.
+  /// sectors of 32 bytes. A launch takes as long as a small kernel.
   KernelTuning kernelTuning() const override {
     KernelTuning tuning;
     tuning.keepsRows = false;
@@ -69,16 +68,16 @@ public:
     tuning.columnFactor = 4;
     tuning.leastRunBytes = 32;
     tuning.tensorsPerLaunch = 16;
-    tuning.sumsPerLaunch = 4; // each has a room of its own
-    // Of 4352 bytes of parameters, all that ptxas takes for drivers before
-    // 12.1, addresses are 8 each; registers that hold them are fewer.
+    tuning.sumsPerLaunch = 4; // each has its own memory
+    // ptxas takes 4352 bytes of parameters for drivers before 12.1, and an
+    // address has 8; there are fewer registers to hold addresses.
     tuning.mostBuffers = 128;
     tuning.leastCopyUses = 8;
     tuning.mostLiveValues = 32; // of 4 elements: half of a thread's registers
     return tuning;
   }
   /// "For best performance ... leading dimensions are multiples of 16 bytes";
-  /// of whole lines where that is next to nothing.
+  /// of whole lines if that costs next to nothing.
   uint64_t rowPitch(ppx::ElementType element, uint64_t size) const override {
     constexpr uint64_t kLine = 64;
     const uint64_t least = cuda::kTensorCoreBytes / elementSize(element);
@@ -95,7 +94,7 @@ public:
   Status verify(const ppx::ContractionT &contraction) const override {
     return cuda::findProducts(contraction).status();
   }
-  /// Which algorithms it has, cublasLt says on the GPU.
+  /// The GPU's cublasLt decides which algorithms there are.
   bool mayRefuseEpilogues() const override { return true; }
   void plan(ppx::ContractionT &contraction, unsigned threads) const override {
     contraction.workspace_bytes = findWorkspace(contraction, capability);
@@ -112,7 +111,7 @@ private:
 std::string cuda::adviseTarget(const std::string &name) {
   if (name.compare(0, 3, "sm_") != 0)
     return "";
-  // Behind the number may be a letter: what only that architecture has.
+  // A letter may follow the number: features of that architecture only.
   const size_t end = name.find_first_not_of("0123456789", 3);
   if (end != name.npos && (end + 1 < name.size() || end == 3))
     return "";

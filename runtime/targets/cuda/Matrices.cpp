@@ -16,12 +16,12 @@ using namespace pprt::cuda;
 
 /// "Usually only values that can be expressed as int32_t are supported."
 static constexpr uint64_t kLargest = std::numeric_limits<int32_t>::max();
-/// Beyond, it is better to have the operands rearranged.
+/// Beyond this, rearranging the operands is better.
 static constexpr uint64_t kMostCalls = 256;
 
 namespace {
 
-/// A view as columns or as rows, of which there may be both.
+/// A view as columns or as rows, or both.
 struct Sides {
   const ppx::MatrixViewT *view = nullptr;
   uint64_t rows = 0, columns = 0;
@@ -34,14 +34,14 @@ struct Sides {
     return (columns == 1 || view->column_stride == 1) &&
            (rows == 1 || view->row_stride >= columns);
   }
-  /// Neighbours are in columns, or in rows.
+  /// Neighbouring elements lie in columns, or in rows.
   Matrix inColumns() const {
     return {rows, columns, columns == 1 ? rows : view->column_stride, false};
   }
   Matrix inRows() const {
     return {columns, rows, rows == 1 ? columns : view->row_stride, false};
   }
-  /// To be multiplied as it is, or as its transpose.
+  /// The factor of a product, as it is or transposed.
   Matrix factor(bool asTranspose) const {
     const bool useRows = asTranspose ? hasRows() : !hasColumns();
     Matrix matrix = useRows ? inRows() : inColumns();
@@ -73,8 +73,8 @@ Status verifyTypes(const ppx::ContractionT &c) {
   return {};
 }
 
-/// The epilogues that are one of cublasLt's, in their order; in f64 it adds a
-/// matrix and does nothing else.
+/// Maps the epilogues to one of cublasLt's, in their order; in f64 it only adds
+/// a matrix.
 Status verifyEpilogues(const ppx::ContractionT &c) {
   if (c.epilogues.empty())
     return {};
@@ -105,7 +105,7 @@ Status verifyEpilogues(const ppx::ContractionT &c) {
                   names + (haveViews ? "" : " of no view"));
   if (c.out_element == ppx::ElementType_f64 && kinds != Kinds{add})
     return refuse("no epilogue in f64", names);
-  // What was there is added before the activation, not after it.
+  // Out's old value is added before the activation, not after it.
   if (c.accumulate && (kinds.back() == gelu || kinds.back() == gradient))
     return refuse("a result that is not added up behind an activation", names);
   return {};
@@ -115,14 +115,14 @@ bool isDense(const ppx::MatrixViewT &view) {
   return view.rows.empty() && view.columns.empty() && view.windows.empty();
 }
 
-/// Vectors and matrices beside a product: of vectors the library asks for less,
-/// and has had algorithms that read so many bytes at once all the same.
+/// Vectors and matrices beside a product. The library asks less of vectors, but
+/// has had algorithms that read this many bytes at once.
 bool isAligned(const ppx::ContractionT &c, const ppx::MatrixViewT &view) {
   return view.offset * elementSize(c.out_element) % kTensorCoreBytes == 0;
 }
 
-/// One vector of neighbours along out's, for all; `products` knows whether
-/// out^T is computed.
+/// Whether the view is one vector of neighbours along out's, for all of them;
+/// `products` knows whether out^T is computed.
 bool isBias(const ppx::ContractionT &c, const ppx::MatrixViewT &view,
             const MatrixProducts &products) {
   const bool isSwapped = products.isSwapped;
@@ -137,7 +137,7 @@ bool isBias(const ppx::ContractionT &c, const ppx::MatrixViewT &view,
   return isForAll && c.out_element != ppx::ElementType_f64;
 }
 
-/// A bias, or a matrix in the place of what out holds.
+/// Finds a bias, or a matrix that takes the place of out's old value.
 Status findAddend(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
                   MatrixProducts &products) {
   const ppx::MatrixViewT &view = *epilogue.view;
@@ -165,7 +165,7 @@ Status findAddend(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
   return {};
 }
 
-/// Sums are of one product, and neighbours. The library adds up steps whose
+/// Sums need a single product, and neighbours. The library adds up steps whose
 /// elements are neighbours ("BGRADA only works with non-transposed A", "BGRADB
 /// only works with transposed B"); NVIDIA's own users keep to several steps, of
 /// several elements.
@@ -182,11 +182,11 @@ Status findSums(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
                   "a batch of " + std::to_string(c.batch.size()) +
                       " dimensions, stride " + std::to_string(stride) +
                       ", element " + std::to_string(view.offset));
-  // No document says whether the factor is of the sums, too.
+  // No document says whether the factor applies to the sums, too.
   if (c.alpha != 1)
     return refuse("sums beside a product that is not scaled",
                   "a factor of " + std::to_string(c.alpha));
-  // They would be rounded to what out has.
+  // They would be rounded to out's type.
   if (c.element != c.out_element)
     return refuse("sums of out's type",
                   std::string(ppx::EnumNameElementType(c.element)) + " to " +
@@ -286,14 +286,14 @@ Status verifyView(const char *name, const Sides &sides, size_t batch) {
   return {};
 }
 
-/// The fewest loops that go over all items; the longest is the last one.
+/// Finds the fewest loops that go over all items; the longest is the last one.
 std::vector<Loop> findLoops(const ppx::ContractionT &c) {
   std::vector<Loop> loops;
   for (size_t i = 0; i < c.batch.size(); ++i)
     if (c.batch[i] > 1)
       loops.push_back(
           {c.batch[i], {c.lhs->batch[i], c.rhs->batch[i], c.out->batch[i]}});
-  // Any order of items will do.
+  // Items may come in any order.
   std::stable_sort(
       loops.begin(), loops.end(),
       [](const Loop &a, const Loop &b) { return a.strides[2] > b.strides[2]; });
@@ -350,7 +350,7 @@ cuda::findProducts(const ppx::ContractionT &contraction) {
     return status;
 
   MatrixProducts result;
-  // One column is better had as a column than as rows of one element.
+  // A single column is better as a column than as rows of one element.
   result.isSwapped = c.n > 1 ? out.hasRows() : !out.hasColumns();
   result.out = result.isSwapped ? out.inRows() : out.inColumns();
   result.left = (result.isSwapped ? rhs : lhs).factor(result.isSwapped);

@@ -9,7 +9,7 @@
 using namespace pprt;
 using namespace pprt::cuda;
 
-/// Of fewer, out is most of what moves, and would be written twice.
+/// With fewer, out is most of the traffic, and would be written twice.
 static constexpr uint64_t kLeastSteps = 256;
 
 namespace {
@@ -30,8 +30,8 @@ public:
     const double work = double(rows) * double(columns) * double(steps) *
                         double(whole.batch) * double(whole.calls.size());
     const bool mayGain = work >= double(leastWork) && isAligned(whole);
-    // Loads go along the neighbours of each matrix. The library adds up no
-    // factor of one neighbour.
+    // Loads go along the neighbours of each matrix. The library sums no factor
+    // that has a single row or column.
     const auto hasOneSum = [&](uint64_t extent, Vector sums) {
       return extent % factorUnit == 1 && whole.vectorRole == sums;
     };
@@ -55,7 +55,7 @@ private:
   static bool isAligned(const Matrix &matrix, uint64_t unit) {
     return matrix.leading % unit == 0 && matrix.batchStride % unit == 0;
   }
-  /// But for its extents: else nothing is won.
+  /// Whether all but the extents is aligned: otherwise splitting gains nothing.
   bool isAligned(const MatrixProducts &products) const {
     uint64_t factors = 0, results = 0;
     for (const MatrixProducts::Call &call : products.calls) {
@@ -70,7 +70,7 @@ private:
            isAligned(products.out, resultUnit);
   }
 
-  /// What is beside a product is of all of its steps.
+  /// Epilogues beside a product apply to all of its steps.
   static bool maySplitSteps(const MatrixProducts &products) {
     return products.activation == Activation::none &&
            (products.vectorRole == Vector::none ||
@@ -82,8 +82,8 @@ private:
     for (MatrixProducts::Call &call : products.calls)
       call.*place += elements;
   }
-  /// Leaves `count` rows of the matrix, or columns, from `begin`, and returns
-  /// how many elements that is behind its own.
+  /// Restricts the matrix to `count` rows, or columns, from `begin`, and
+  /// returns the element offset of the first.
   static uint64_t cutRows(Matrix &matrix, uint64_t begin, uint64_t count) {
     matrix.rows = count;
     return begin;
@@ -103,7 +103,7 @@ private:
     if (its.vectorRole == Vector::bias || its.vectorRole == Vector::leftSums)
       its.vector.offset += begin;
     else if (begin > 0)
-      its.vectorRole = Vector::none; // the right factor's were added up
+      its.vectorRole = Vector::none; // the right factor's were summed
     if (its.addend)
       its.addend->offset += cutRows(its.addendLayout, begin, count);
     if (its.auxiliary)

@@ -2,14 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: products as cublasLt takes them. Out: the same in a few parts, of which
-// the largest has extents that are multiples of 16 bytes.
+// In: products that cublasLt takes. Out: the same in a few parts, of which the
+// largest has extents that are multiples of 16 bytes.
 //
 // "To use Tensor Cores ... pointers and matrix dimension must support 16-byte
-// alignment" (cuBLAS, 2.1.11): for 50257 columns the library has kernels for
-// tensor cores without such loads alone. On an H200 8192 x 768 x 50257
-// takes 6.7 and 8.3 ms in bf16, 50256 columns or steps 0.86 and 0.81 ms, the
-// one that is left 0.01 and 0.02 ms (cublasLt 13.1).
+// alignment" (cuBLAS, 2.1.11): for 50257 columns the library only has
+// tensor-core kernels without such loads. On an H200 8192 x 768 x 50257 takes
+// 6.7 and 8.3 ms in bf16, 50256 columns or steps 0.86 and 0.81 ms, and the
+// remaining one 0.01 and 0.02 ms (cublasLt 13.1).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_TARGETS_CUDA_REMAINDERS_H
@@ -19,14 +19,14 @@
 
 namespace pprt::cuda {
 
-/// Multiplications, below which another launch costs more than it saves.
+/// Multiplications below which another launch costs more than it saves.
 constexpr uint64_t kLeastSplitWork = uint64_t(1) << 29;
 
-/// The parts of the contraction's `products`, to be made one after the other.
-/// What is left of its steps comes first and is rounded to out's type, the rest
-/// is added to it: that is one rounding of some steps more. A product in f32
-/// (but as TF32) or f64 is one part, as is one that is small: its launch takes
-/// as long.
+/// Splits the contraction's `products` into parts, to run one after the other.
+/// The remaining steps come first and are rounded to out's type; the rest is
+/// added to them, which rounds some steps once more. A product in f32 (except
+/// as TF32) or f64 is one part, as is a small one, whose additional launch
+/// would take as long.
 std::vector<MatrixProducts> findParts(const ppx::ContractionT &contraction,
                                       const MatrixProducts &products,
                                       uint64_t leastWork = kLeastSplitWork);

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What --verify calls equal: on tensors of a few elements whose errors are
+// What --verify accepts as equal: on tensors of a few elements whose errors are
 // known.
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +29,7 @@ TEST(Compare, MeasuresAVanishingTensorByTheOthers) {
   EXPECT_EQ(worst.tensor, "key.bias");
 }
 
-// It is a sum of terms like those of the others, that rounds.
+// It is a sum of terms like those of the others, which round.
 TEST(Compare, AGradientThatIsZeroMayRoundInF64) {
   Worst worst;
   compareRelative({{"key.bias", {6e-16, -3e-16}}, {"w", {1}}},
@@ -118,8 +118,7 @@ TEST(AdamComparison, ExplainsNothingIfGradientsAreEqual) {
   EXPECT_EQ(step.unexplained.error, 0.5);
 }
 
-/// Rows of a table that nothing looks up have no gradient, and decay all the
-/// same.
+/// Rows of a table that are never looked up have no gradient, but still decay.
 TEST(AdamComparison, ExplainsHardlyAnythingOfAnElementWithoutGradient) {
   for (double eps : {0.0, 1e-8}) {
     AdamComparison adam({eps});
@@ -144,7 +143,7 @@ TEST(AdamComparison, ForgetsTheDifferenceOfAnEarlierStep) {
   EXPECT_EQ(unexplained.error, 0.25);
 }
 
-// While a rate warms up, a wrong update is as small as it.
+// While a learning rate warms up, a wrong update is as small as the rate.
 TEST(AdamComparison, MeasuresByTheRateOfTheStep) {
   AdamComparison adam({});
   adam.addGradients({{"w", {1}}}, {{"w", {1}}}, 1e-6);
@@ -201,7 +200,7 @@ TEST(Comparison, FindsAWrongOneOfEveryClass) {
   EXPECT_FALSE(isAccepted(exampleStep(), gradient));
 }
 
-/// With a gradient that is off by d, its square is by 2 d.
+/// With a gradient that is off by d, its square is off by 2 d.
 TEST(Comparison, AllowsASquareTwiceTheGradientsError) {
   for (const auto &[error, isRight] :
        {std::pair(1.9e-4, true), {2.1e-4, false}}) {
@@ -213,7 +212,7 @@ TEST(Comparison, AllowsASquareTwiceTheGradientsError) {
 
 namespace {
 
-/// The gradients of one step: the partitioned, the yardstick's and f64's.
+/// Gradients of one step: the partitioned one's, the yardstick's and f64's.
 bool isAcceptedLow(const Values &ours, const Values &yardstick,
                    const Values &judged) {
   StepValues steps[3];
@@ -264,7 +263,7 @@ TEST(LowPrecisionComparison, AcceptsNoErrorAboveTheMost) {
 TEST(LowPrecisionComparison, KnowsThatTheYardstickMayBeLucky) {
   EXPECT_TRUE(isAcceptedLow({{"w", {1.007}}}, {{"w", {1}}}, {{"w", {1}}}));
   EXPECT_FALSE(isAcceptedLow({{"w", {1.009}}}, {{"w", {1}}}, {{"w", {1}}}));
-  // Others of the class tell what is usual.
+  // Others of the class show what is usual.
   EXPECT_TRUE(isAcceptedLow({{"a", {1.05}}, {"b", {1.05}}, {"w", {1.05}}},
                             {{"a", {1.05}}, {"b", {1.05}}, {"w", {1}}},
                             {{"a", {1}}, {"b", {1}}, {"w", {1}}}));
@@ -292,7 +291,7 @@ TEST(LowPrecisionComparison, AllowsASquareTwiceTheLeastError) {
   }
 }
 
-// What is compiled wrongly is so on one device, too.
+// A miscompiled program is wrong on one device, too.
 TEST(LowPrecisionComparison, AYardstickCountsAsFarAsRoundingExplains) {
   StepValues wrong, judged, rounded;
   wrong.gradients["w"] = {2};

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What --data reads: files as others write them, and broken ones, each refused
+// Files for --data as other programs write them, and broken ones, each refused
 // with its reason.
 //
 //===----------------------------------------------------------------------===//
@@ -165,7 +165,7 @@ TEST_F(FilesTest, TextFollowsItsRule) {
       }
     }
   }
-  // The shortest text that is long enough has one window.
+  // The shortest sufficient text has one window.
   put("t", "abcdefg");
   dataset = openDataset("text:" + path("t"), languageModel(1, 5), 0);
   ASSERT_TRUE(dataset) << dataset.status().message();
@@ -216,7 +216,7 @@ TEST_F(FilesTest, NpyIsConsumedInOrder) {
   EXPECT_EQ(readIntegers(**dataset, 0, 1, 4),
             (std::vector<int32_t>{1, 2, 3, 4}));
 
-  // And then from the start again.
+  // Afterwards it starts again.
   EXPECT_EQ(readIntegers(**dataset, 5, 0, 4),
             (std::vector<int32_t>{4, 5, 6, 7}));
   EXPECT_EQ(shorten((*dataset)->describe(2), folder),
@@ -229,7 +229,7 @@ TEST_F(FilesTest, NpyIsConsumedInOrder) {
             "tokens.npy holds 4 rows: 1 step of 3, 1 left over");
 }
 
-// Rows of a batch are those of the whole batch, of every kind of data set.
+// Rows of a batch equal those of the whole batch, for every kind of data set.
 TEST_F(FilesTest, RowsOfABatch) {
   std::vector<int32_t> values(9 * 4);
   for (size_t i = 0; i < values.size(); ++i)
@@ -266,7 +266,7 @@ TEST_F(FilesTest, RowsOfABatch) {
   }
 }
 
-// Time-major: the same samples, of the same files as they lie in the model.
+// Time-major: the same samples, from files with the model's layout.
 TEST_F(FilesTest, TheBatchIsWhereItIs) {
   const auto value = [](size_t sample, size_t place) {
     return int32_t(10 * sample + place);
@@ -309,7 +309,7 @@ TEST_F(FilesTest, TheBatchIsWhereItIs) {
     EXPECT_EQ(readIntegers(**npy, step, 2, 2), once);
     EXPECT_EQ(readIntegers(**npy, step, 3, 2)[0], steps[step % 3 * 2]);
   }
-  // Text of both kinds, too.
+  // The same for text of both kinds.
   put("text", "the quick brown fox jumps over the lazy dog");
   const auto major = [&](std::vector<uint64_t> shape, int32_t batch) {
     std::vector<DataTensor> pair = languageModel(3, 4);
@@ -327,7 +327,7 @@ TEST_F(FilesTest, TheBatchIsWhereItIs) {
   for (size_t row = 0; row < 3; ++row)
     for (size_t place = 0; place < 4; ++place)
       EXPECT_EQ(a[4 * row + place], b[3 * place + row]);
-  // What does not fit says what would.
+  // A file that does not fit is refused with the shape that would.
   const auto refused = [&](std::vector<uint64_t> shape, size_t tensor) {
     write(tensors[tensor].name.c_str(), shape, rows);
     const auto dataset = openDataset("npy:" + folder, tensors, 0);
@@ -373,7 +373,7 @@ TEST_F(FilesTest, BatchesAreReadAheadInTheirOrder) {
       EXPECT_EQ(found, expected) << "step " << step;
     }
   }
-  // Those that nobody asks for are forgotten.
+  // Batches that are never requested are dropped.
   ReadAhead(*batches, 1000);
 
   // A batch that cannot be read fails in its turn, and then always.
@@ -413,7 +413,7 @@ TEST_F(FilesTest, NpyThatDoesNotFit) {
   tensors[1].name = "targets";
   EXPECT_EQ(message(tensors),
             "targets.npy: cannot open: No such file or directory");
-  // What nobody reads needs no file.
+  // A tensor that is not used needs no file.
   tensors[1].isUsed = false;
   auto dataset = openDataset("npy:" + folder, tensors, 0);
   ASSERT_TRUE(dataset) << dataset.status().message();
@@ -423,7 +423,7 @@ TEST_F(FilesTest, NpyThatDoesNotFit) {
   write("labels.npy", {6, 2});
   EXPECT_EQ(message(languageModel(2, 2)),
             "labels.npy: expects as many rows as tokens.npy, 4, got 6");
-  // Steps may have another number of rows in each file.
+  // The rows of a step may be more or fewer in each file.
   tensors = languageModel(2, 2);
   tensors[1].shape = {1, 2};
   EXPECT_EQ(message(tensors),

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pprt/Files.h promises, on this machine's file system.
+// The guarantees of pprt/Files.h, on this machine's file system.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Files.h"
@@ -27,7 +27,7 @@ TEST_F(FilesTest, InputsThatCannotBeRead) {
             "pipe: expects a pipe that somebody writes to, got an empty one");
 }
 
-/// As a shell's <(command) gives it.
+/// As a shell's <(command) passes it.
 TEST_F(FilesTest, PipesAreReadAsFiles) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -48,7 +48,7 @@ TEST_F(FilesTest, PipesAreReadAsFiles) {
       std::string::npos);
 }
 
-/// Of one size, by the first MiB and by the last one.
+/// Files of one size, differing in the first MiB or in the last one.
 TEST_F(FilesTest, FingerprintsTellFilesApart) {
   const auto fingerprint = [&](const std::string &content) {
     const auto file = InputFile::open(put("a", content));
@@ -75,10 +75,10 @@ TEST_F(FilesTest, KnowsAFileByAnyPath) {
   put("b", "1");
   EXPECT_FALSE(isSameFile(file, path("b")));
   EXPECT_FALSE(isSameFile(file, path("new")));
-  // Of those that are not there yet the names say it.
+  // Files that do not exist yet are compared by name.
   EXPECT_TRUE(isSameFile(path("new"), path("./new")));
   EXPECT_FALSE(isSameFile(path("new"), path("other")));
-  // Nothing is lost by writing to a device, a pipe, or nowhere.
+  // Writing to a device, a pipe, or nowhere destroys nothing.
   EXPECT_FALSE(isSameFile("/dev/null", "/dev/null"));
   EXPECT_FALSE(isSameFile(folder, folder));
   EXPECT_FALSE(isSameFile("", ""));
@@ -123,10 +123,10 @@ TEST_F(FilesTest, OutputThatIsAbandonedLeavesNothing) {
   EXPECT_EQ(fileCount(), 0u);
 }
 
-// What a signal handler does.
+// The action of a signal handler.
 TEST_F(FilesTest, UnfinishedFilesCanBeRemoved) {
   put("done", "whole");
-  // More than once, and than there is room for.
+  // More than once, and more files than there is room for.
   for (int round = 0; round < 3; ++round) {
     std::vector<OutputFile> files;
     for (int i = 0; i < 20; ++i) {
@@ -175,7 +175,7 @@ TEST_F(FilesTest, WritableIsKnownWithoutWriting) {
   EXPECT_EQ(fileCount(), 1u);
   EXPECT_EQ(checkWritable(path("no/such/folder")).code(), ExitCode::io);
   EXPECT_EQ(checkWritable(folder).code(), ExitCode::io);
-  // Nobody reads: opening it would wait for ever.
+  // There is no reader: opening it would wait for ever.
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_TRUE(checkWritable(path("pipe")).ok());
 }

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that predicts nothing has a report, too.
+// A program without predictions has a report, too.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Measure.h"

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run tells, on made-up figures: keys and their units, lines that fit.
+// Output of a run, on made-up figures: keys and their units, lines that fit.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Metrics.h"
@@ -120,7 +120,7 @@ TEST_F(FilesTest, TraceHasNamesSlicesAndArrows) {
   trace.tracks = {{0, "rank 0", 0, "compute"},
                   {0, "rank 0", 1, "send 0>1"},
                   {1, "rank 1", 0, "recv 0>1"}};
-  // Bytes that are no UTF-8 must not stop the run.
+  // Bytes that are not UTF-8 must not stop the run.
   trace.slices = {{0, "0F0", "forward", 0, 10, "mlp\xff", 2e5, 1e4},
                   {1, "0F0 send", "communication", 10, 5, ""},
                   {2, "1F0 recv", "communication", 2, 13.5, ""}};
@@ -175,7 +175,7 @@ TEST(ProgressLine, PlainLinesHaveNoControlCodes) {
                        "step 2/2 loss 5.2500 | 410.0 ms | 9.99k tokens/s\n");
 }
 
-// What a step waits for its batch is none of its time, and counts.
+// The wait for a batch is not part of the step's time, but counts.
 TEST(ProgressLine, ItemsCountTheTimeOfReading) {
   std::ostringstream out;
   {

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a process reads of a file, by the system's own count.
+// Bytes of a file that a process reads, by the system's own count.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Parameters.h"
@@ -32,9 +32,8 @@ class ParametersInFiles : public FilesTest,
                           public testing::WithParamInterface<bool> {};
 } // namespace
 
-// Four ranks, each with a quarter of the rows, or, where the file has the
-// dimensions the other way round and merges them, of the columns, in two
-// processes.
+// Four ranks in two processes, each with a quarter of the rows, or of the
+// columns if the file has the dimensions in reverse order and merges them.
 TEST_P(ParametersInFiles, AreReadWhereTheyAreHeld) {
   const bool isTransposed = GetParam();
   constexpr uint64_t kRows = 400, kColumns = 1000,
@@ -94,7 +93,7 @@ TEST_P(ParametersInFiles, AreReadWhereTheyAreHeld) {
       const Status status = host::loadParameters(*file, **session);
       const uint64_t read = bytesRead() - before;
       EXPECT_TRUE(status.ok()) << status.message();
-      if (before > 0) { // where the system counts
+      if (before > 0) { // if the system counts
         EXPECT_GE(read, kBytes / 2) << "process " << process;
         EXPECT_LT(read, kBytes / 2 + 10'000) << "process " << process;
       }

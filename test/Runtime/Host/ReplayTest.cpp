@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A replay of one rank of each class says what one of all ranks does.
+// A replay of one rank of each class equals a replay of all ranks.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Replay.h"
@@ -23,7 +23,7 @@ struct Played {
   double end = 0, idle = 0, exposed = 0, hidden = 0;
 };
 
-/// The durations are each program's own.
+/// Durations depend on the program only.
 Played play(const ppx::ArtifactT &artifact, const Mesh &mesh, bool all) {
   const Players players =
       all ? Players::ranks(artifact, mesh) : Players::classes(artifact, mesh);
@@ -84,7 +84,7 @@ TEST(Replay, RanksOfOneProgramThatMeetDifferentOnes) {
     SCOPED_TRACE(rank);
     ppx::ArtifactT artifact = makePipeline(shapeOf(2, 3));
     makePrivateProgram(artifact, rank);
-    // Its stage's others, those of the other stage, and whom it meets there.
+    // Others of its stage, of the other stage, and the ranks it meets there.
     expectEqual(artifact, 4);
   }
 }

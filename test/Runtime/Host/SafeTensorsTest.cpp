@@ -75,7 +75,7 @@ TEST_F(FilesTest, SafeTensorsRoundTrip) {
   EXPECT_LT(file->find("a")->offset, file->find("b")->offset);
 }
 
-// A shard is the same as in the whole, also where runs are longer than a piece,
+// A shard equals its part of the whole, even if runs are longer than a piece,
 // or far apart.
 TEST_F(FilesTest, SafeTensorsReadParts) {
   const std::vector<uint64_t> shape = {1000, 700};
@@ -141,7 +141,7 @@ TEST_F(FilesTest, SafeTensorsConvertFloats) {
   EXPECT_EQ(values[4], -INFINITY);
   EXPECT_TRUE(std::isnan(values[5]));
 
-  // Just above the middle of two bf16 values, by less than f32 can tell:
+  // Just above the middle of two bf16 values, by less than f32 can represent:
   // rounding twice would go down to the even neighbour.
   double wide[3] = {1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-8, 1e300};
   header = R"({"w":{"dtype":"F64","shape":[3],"data_offsets":[0,24]}})";
@@ -249,7 +249,7 @@ TEST_F(FilesTest, SafeTensorsMalformed) {
   EXPECT_EQ(SafeTensors::open(path("missing")).status().code(), ExitCode::io);
 }
 
-// Whatever a byte is changed to, the reader ends with a value or a Status.
+// With any change of a byte, the reader ends with a value or a Status.
 TEST_F(FilesTest, SafeTensorsSurviveFlippedBits) {
   std::string file = makeFile(
       R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,1],)"

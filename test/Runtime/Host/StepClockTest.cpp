@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of given moments, in milliseconds from a time of no meaning.
+// Given times, in milliseconds from an arbitrary origin.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/StepClock.h"

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two tests may run at once: each has a folder of its own.
+// Two tests may run at once: each has its own folder.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_RUNSUPPORT_TESTFILES_H

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: an artifact that was checked, and what the user names as data. Out: the
-// global batch of any step, in the order in which the session wants its inputs.
+// In: a checked artifact, and the data that the user names. Out: the global
+// batch of any step, with its inputs in the session's order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_BATCHES_H
@@ -21,7 +21,7 @@
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
-/// The global batch of one step: by input or label, in the artifact's order.
+/// The global batch of one step, by input or label, in the artifact's order.
 using Batch = std::vector<std::vector<std::byte>>;
 
 class Batches {
@@ -33,21 +33,21 @@ public:
   /// Differs only where files do.
   Expected<uint32_t> fingerprint() const { return dataset->fingerprint(); }
 
-  /// What a user should know about so many steps of them; empty: nothing.
+  /// Returns advice to the user about `steps` steps of the data; may be empty.
   std::string describe(uint64_t steps) const {
     return dataset->describe(steps);
   }
 
-  /// From now on reads those rows alone that the ranks load.
+  /// From now on reads only the rows that the ranks load.
   void keepFor(const ppx::ArtifactT &artifact, const Mesh &mesh,
                RankRange ranks);
 
   /// Fails (io) when the data cannot be read.
   Status read(uint64_t step, Batch &batch) const;
-  /// What read() gives, by position in a batch.
+  /// Returns the rows that read() reads, by position in a batch.
   const std::vector<Rows> &rows() const { return kept; }
 
-  /// Names, by position in a batch.
+  /// Returns the names, by position in a batch.
   const std::vector<std::string> &names() const { return inputNames; }
 
 private:
@@ -61,8 +61,8 @@ private:
   std::vector<uint64_t> rowBytes;
 };
 
-/// Hands `batch` to the session, which reads it in its next call: of each input
-/// these rows, or all if none are given.
+/// Passes `batch` to the session, which reads it in its next call: these rows
+/// of each input, or all if none are given.
 Status setBatch(Session &session, const Batch &batch,
                 const std::vector<Rows> &rows = {});
 

@@ -19,7 +19,7 @@
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
-/// `[2, 3]`.
+/// Prints `[2, 3]`.
 std::string printShape(const std::vector<uint64_t> &shape);
 
 /// Floating-point types that occur in files.

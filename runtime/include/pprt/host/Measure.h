@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between the session, which knows instructions, and the report and trace,
-// which know columns and names. A session has run a step and is not stuck.
+// Links the session, which knows instructions, and the report and trace, which
+// know columns and names. A session must have run a step and not be stuck.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_MEASURE_H
@@ -20,28 +20,29 @@
 namespace pprt::host {
 
 /// Fills the parts of `report` that the session knows: ranks, memory and times.
-/// Communication, stages and what is predicted of times are a predictor's.
+/// Communication, stages and predicted times come from a predictor.
 void measure(const Session &session, Report &report);
 
-/// The timeline of the last step: every instruction of every rank.
+/// Returns the timeline of the last step: every instruction of every rank.
 Trace traceLastStep(const Session &session);
 
-/// Any timeline of all ranks, on such devices (SessionOptions::device).
+/// The same of any timeline of all ranks; `device`: SessionOptions::device.
 Trace makeTrace(const Players &players, const ppx::ArtifactT &artifact,
                 const Timeline &timeline, const std::string &device = "cpu");
 
-/// Keeps when the instructions of the last steps ran.
+/// Keeps the instruction times of the last steps.
 class LastSteps {
 public:
-  /// At least one.
+  /// `most` is at least 1.
   explicit LastSteps(uint64_t most) : most(most) {}
 
-  /// Takes the step that the session has made last, the `step`-th; of other
-  /// processes' ranks what was collected since.
+  /// Adds the session's last step, the `step`-th; for ranks of other processes,
+  /// the times that were collected since.
   void add(const Session &session, uint64_t step);
-  /// Of all of them, one after another, with a row that names them.
+  /// Makes a trace of all of them, one after another, with a row of their
+  /// names.
   Trace trace(const Session &session) const;
-  /// The largest Session::clockError() of them.
+  /// Returns the largest Session::clockError() of these steps.
   double clockError() const;
 
 private:

@@ -1,9 +1,9 @@
-//===- Metrics.h - What every step told, as it happens ----------*- C++ -*-===//
+//===- Metrics.h - Results of every step, as it happens ---------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A line of JSON for each step, on the disk or in the pipe when the step is
-// over: whoever follows the file sees it, and a run that is killed leaves it.
+// One line of JSON per step, on the disk or in the pipe when the step is over:
+// readers of the file see it, and it survives if the run is killed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_METRICS_H

@@ -19,10 +19,10 @@ namespace pprt::host {
 
 class NpyFile {
 public:
-  /// Reads and checks the header; elements are read when asked for.
+  /// Reads and checks the header; elements are read on demand.
   static Expected<NpyFile> open(const std::string &path);
 
-  /// f32, f64, i32 or i64.
+  /// One of f32, f64, i32 and i64.
   ppx::ElementType element() const { return type; }
   const std::vector<uint64_t> &shape() const { return dimensions; }
   const std::string &path() const { return file.path(); }

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What files of parameters and sessions know of each other: names, types and
-// the shapes that other frameworks' files have. Files hold whole tensors of the
-// model, its parameters and states, whatever the partition; nothing of the
-// optimizer, so that no run goes on where another one ended.
+// Reconciles files of parameters with sessions: names, types and the shapes
+// that other frameworks' files have. Files hold whole tensors of the model, its
+// parameters and states, whatever the partition. They hold nothing of the
+// optimizer, so a run cannot resume where another one ended.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_PARAMETERS_H
@@ -19,16 +19,16 @@
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
-/// Gives every parameter, and every state of the model that `file` has, the
-/// value that it has under that name. Tensors of other names are left alone.
+/// Sets every parameter, and every state of the model that `file` has, to the
+/// value under that name. Ignores tensors of other names.
 Status loadParameters(const SafeTensors &file, Session &session);
 
 /// Fails (badParameters) if saveParameters() to `path` could not name every
-/// parameter: without a session, so that it is known beforehand.
+/// parameter. Needs no session, so it can be called beforehand.
 Status checkSavable(const std::string &path, const ppx::ArtifactT &artifact);
 
-/// Writes every parameter and state of the model, whole and in the shape that
-/// other frameworks know. Of several processes the first does, while the others give what they have.
+/// Writes every parameter and state of the model, whole, in the shape of other
+/// frameworks. Process 0 calls it while the others call giveParameters().
 Status saveParameters(const std::string &path, const Session &session);
 Status giveParameters(const Session &session);
 

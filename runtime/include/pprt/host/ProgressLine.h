@@ -1,9 +1,9 @@
-//===- ProgressLine.h - What a run shows while it runs ----------*- C++ -*-===//
+//===- ProgressLine.h - Progress shown during a run -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// On a terminal one line that is redrawn and fits it; elsewhere plain lines by
-// time: the first step, the last, and between them at first after a second,
+// On a terminal, one line that is redrawn and fits it. Elsewhere, plain lines
+// by time: the first step, the last, and between them at first after a second,
 // then less and less often, but at least every ten seconds.
 //
 //===----------------------------------------------------------------------===//
@@ -34,8 +34,8 @@ public:
   ProgressLine(const ProgressLine &) = delete;
   ProgressLine &operator=(const ProgressLine &) = delete;
 
-  /// Expects to be called after every step, with the time since the first
-  /// began, which includes what is no step's.
+  /// Must be called after every step, with the time since the first step began,
+  /// including time outside of steps.
   void update(const StepReport &step, double elapsedMs);
 
 private:
@@ -49,7 +49,7 @@ private:
   uint64_t steps, itemsPerStep;
   std::string itemName;
   unsigned columns;
-  /// When something was last shown.
+  /// Time of the last output.
   double shownMs = 0;
   size_t drawnWidth = 0;
 };

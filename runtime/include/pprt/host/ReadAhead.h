@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: batches, and how many steps want one. Out: the same batches in the same
-// order, the next of which a thread reads while the caller computes. A batch
-// that cannot be read fails when it is asked for, not before.
+// In: batches, and the number of steps that want one. Out: the same batches in
+// the same order; a thread reads the next one while the caller computes. A
+// batch that cannot be read fails when it is requested, not before.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_READAHEAD_H
@@ -19,19 +19,19 @@ namespace pprt::host {
 
 class ReadAhead {
 public:
-  /// Of the steps [0, count). `batches` outlives it.
+  /// Reads for steps [0, count). `batches` must outlive it.
   ReadAhead(const Batches &batches, uint64_t count);
   /// Waits for a batch that is being read.
   ~ReadAhead();
   ReadAhead(const ReadAhead &) = delete;
   ReadAhead &operator=(const ReadAhead &) = delete;
 
-  /// The next step's, in exchange for the memory of one that is no longer
-  /// needed. Fails as Batches::read, and then always. Assumes less than `count`
+  /// Returns the next step's batch in exchange for the memory of a used one.
+  /// Fails like Batches::read, and then always. Assumes fewer than `count`
   /// calls before.
   Status next(Batch &batch);
-  /// Waits at most `patience` for a batch to be there for next(). True, too,
-  /// where nothing reads ahead: then next() reads.
+  /// Waits at most `patience` for the batch of next(). Also returns true if no
+  /// thread reads ahead: then next() reads.
   bool isReady(std::chrono::milliseconds patience);
 
 private:

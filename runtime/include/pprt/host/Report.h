@@ -25,23 +25,23 @@
 namespace pprt::host {
 
 struct StepReport {
-  /// How many have been made, with this one: the first is 1.
+  /// Number of steps so far, including this one: the first is 1.
   uint64_t step = 0;
   double loss = 0, ms = 0;
   /// Results of the model beyond the loss, by name, row-major.
   std::vector<std::pair<std::string, std::vector<double>>> metrics = {};
-  /// How long no step was under way because the batch was not there.
+  /// Time without a step under way because its batch was not ready.
   double dataMs = 0;
 };
 
-/// Bytes of one rank: what was predicted, and the peak of a run.
+/// Bytes of one rank: predicted, and the peak of a run.
 struct MemoryReport {
   uint32_t rank = 0;
   MemoryUse predicted;
   std::optional<uint64_t> measuredPeak;
 };
 
-/// What one rank sends and receives in a step.
+/// Communication of one rank in a step.
 struct CommunicationReport {
   uint32_t rank = 0;
   std::vector<Traffic> traffic;
@@ -53,39 +53,39 @@ struct BubbleReport {
   std::optional<double> measured;
 };
 
-/// Time in which messages travel, the mean of all ranks.
+/// Time in which messages travel, the mean over all ranks.
 struct TravelReport {
   TravelTime predicted;
   std::optional<TravelTime> measured;
 };
 
-/// What all ranks of one program do.
+/// The common data of all ranks of one program.
 struct StageReport {
   std::string name;
   std::vector<uint32_t> ranks;
   std::vector<std::string> parameters;
-  /// Predicted, of one step.
+  /// Predicted time of one step.
   double computeMs = 0;
-  /// Actions in their order: `0F0 0F1 0B0 ...`.
+  /// Actions in order: `0F0 0F1 0B0 ...`.
   std::string schedule;
 };
 
 /// Largest errors of each kind of value, relative to the largest value of its
-/// class; nothing where none was compared.
+/// class; nothing for kinds that were not compared.
 struct VerifyReport {
   bool ok = false;
   std::string errorClass;
-  /// What was compared with: "interpreter" or "one device".
+  /// Reference of the comparison: "interpreter" or "one device".
   std::string judge;
   std::optional<double> loss, gradients, parameters, states, metrics;
-  /// Whether that of parameters is what the gradients' rounding does not
-  /// explain, in units of the step's learning rate.
+  /// Whether that of parameters is the part that the gradients' rounding does
+  /// not explain, in units of the step's learning rate.
   bool byLearningRate = false;
 };
 
 struct Report {
   uint32_t world = 1;
-  /// 0: what the cores give, which only a run knows, or of a GPU, without any.
+  /// 0: by the number of cores, which only a run knows; or a GPU, without any.
   uint32_t threadsPerRank = 0;
   /// One of deviceNames().
   std::string device = "cpu";
@@ -95,31 +95,30 @@ struct Report {
   uint64_t itemsPerStep = 0;
   double compileMs = 0, passesMs = 0, kernelsMs = 0;
   std::vector<MemoryReport> memory;
-  /// Of devices that tell it.
+  /// Memory of devices that report it.
   std::vector<DeviceMemory> deviceMemory;
-  /// Of process 0's devices.
+  /// Unfused products on process 0's devices.
   std::vector<UnfusedProduct> unfusedProducts;
   std::vector<CommunicationReport> communication;
   BubbleReport bubble;
   TravelReport travel;
-  /// The most by which times of one device may be wrong against those of
-  /// another one, in seconds.
+  /// Largest error of times of one device against those of another, in seconds.
   std::optional<double> clockError;
   double predictedStepMs = 0;
-  /// Where stages 1, 2, ... begin, as the plan counts.
+  /// Forward ops at which stages 1, 2, ... begin, as the plan counts them.
   std::vector<uint64_t> cuts;
   std::vector<StageReport> stages;
   std::optional<VerifyReport> verify;
 };
 
-/// The value below which a share `q` of `values` lies, interpolated between
-/// neighbours; 0 without values.
+/// Returns the value below which a share `q` of `values` lies, interpolated
+/// between neighbours; 0 without values.
 double quantile(std::vector<double> values, double q);
 
-/// The JSON text of a step, on one line.
+/// Returns the JSON text of a step, on one line.
 std::string printStep(const StepReport &step);
 
-/// The JSON text. Median, 95th percentile and items per second are taken over
+/// Returns the JSON text. Median, 95th percentile and items per second are over
 /// all steps but the first, which also warms up, if there is more than one.
 std::string printReport(const Report &report);
 

@@ -21,26 +21,26 @@
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
-/// Where a tensor lies in a file.
+/// Location of a tensor in a file.
 struct StoredTensor {
-  /// As the header spells it: F32, BF16, I64, ...
+  /// Type as the header spells it: F32, BF16, I64, ...
   std::string type;
   std::vector<uint64_t> shape;
-  /// From the start of the file.
+  /// Offset from the start of the file.
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
 
 class SafeTensors {
 public:
-  /// Reads and checks the header. Tensors are read when asked for.
+  /// Reads and checks the header. Tensors are read on demand.
   static Expected<SafeTensors> open(const std::string &path);
 
-  /// The tensor called `name` or, as Hugging Face spells it in the files of
-  /// some GPT-2 models, `transformer.` + name. Null if there is none.
+  /// Returns the tensor called `name` or, as Hugging Face spells it in the
+  /// files of some GPT-2 models, `transformer.` + name. Null if there is none.
   const StoredTensor *find(const std::string &name) const;
 
-  /// Whether read() would find it: fails (badParameters) if the tensor is
+  /// Checks that read() would find the tensor: fails (badParameters) if it is
   /// missing or has another shape or type.
   Status expect(const std::string &name, ppx::ElementType element,
                 const std::vector<uint64_t> &shape) const;
@@ -51,8 +51,8 @@ public:
   /// expect() does.
   Status read(const std::string &name, ppx::ElementType element,
               const std::vector<uint64_t> &shape, void *out) const;
-  /// The same of some of its elements. Runs that lie close together are read at
-  /// once, at most a MiB.
+  /// The same for some of its elements. Neighbouring runs are read at once, at
+  /// most a MiB.
   Status read(const std::string &name, ppx::ElementType element,
               const std::vector<uint64_t> &shape,
               const std::vector<ElementRun> &runs) const;
@@ -79,13 +79,13 @@ struct TensorToStore {
   std::vector<uint64_t> shape;
 };
 
-/// The largest element types first, so that all of them are aligned, by name
-/// within a type.
+/// Returns the order of tensors in a file: the largest element types first, so
+/// that all are aligned, by name within a type.
 std::vector<size_t> orderInFile(const std::vector<TensorToStore> &tensors);
 
 /// Writes `tensors` in that order. `read(i, out)` must fill `out` with the
-/// elements of `tensors[i]`, unless that has none: only one tensor is held in
-/// memory at a time.
+/// elements of `tensors[i]`, unless that has none: only one tensor is in memory
+/// at a time.
 Status
 writeSafeTensors(const std::string &path,
                  const std::vector<TensorToStore> &tensors,

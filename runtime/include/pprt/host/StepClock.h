@@ -2,11 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: when each step's batch was asked for, when the step began, when it was
-// seen to have ended, and when it was waited for. Out: its own time, and the
-// time before it in which no step ran because its batch was not there. A step
-// may begin before the one before it has ended: its time then counts from that
-// end.
+// In: the times at which each step's batch was requested, the step began, its
+// end was seen, and it was waited for. Out: the step's own time, and the time
+// before it in which no step ran because its batch was not ready. A step may
+// begin before the previous one has ended: its time then counts from that end.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_STEPCLOCK_H
@@ -31,26 +30,26 @@ public:
 
   explicit StepClock(Time now) : last(now) {}
 
-  /// When a step was over last, or the clock began.
+  /// Returns the time of the last end of a step, or of the clock's start.
   Time lastEnd() const { return last; }
 
-  /// How many steps have begun and were not waited for.
+  /// Returns the number of steps that have begun and were not waited for.
   size_t size() const { return underWay.size(); }
-  /// Whether there is one of which no end was seen.
+  /// Whether the oldest step's end has not been seen.
   bool runs() const { return !underWay.empty() && !underWay.front().end; }
 
-  /// A step begins, whose batch was asked for at `asked`.
+  /// Begins a step whose batch was requested at `asked`.
   void begin(Time asked, Time now) {
     const Time idle =
         underWay.empty() ? asked : underWay.back().end.value_or(now);
     underWay.push_back({now, millisecondsBetween(std::max(asked, idle), now)});
   }
-  /// The oldest step has ended; what is said again counts for nothing.
+  /// Notes that the oldest step has ended; later calls for it have no effect.
   void see(Time now) {
     if (runs())
       underWay.front().end = now;
   }
-  /// The oldest step was waited for; there is one.
+  /// Notes that the oldest step, which must exist, was waited for.
   Span finish(Time now) {
     see(now);
     const Step step = underWay.front();

@@ -29,16 +29,16 @@ struct TraceTrack {
   std::string threadName;
 };
 
-/// Something that took time. Times are microseconds.
+/// An action that took time. Times are microseconds.
 struct TraceSlice {
   size_t track = 0;
   std::string name;
-  /// A colour group: forward, backward, communication, ...
+  /// Colour group: forward, backward, communication, ...
   std::string category;
   double start = 0, duration = 0;
-  /// Shown when the slice is selected; may be empty.
+  /// Text for the selected slice; may be empty.
   std::string detail;
-  /// What was done meanwhile, shown as rates; 0 is nothing to show.
+  /// Work done meanwhile, shown as rates; 0: not shown.
   double flops = 0, bytes = 0;
 };
 
@@ -49,13 +49,13 @@ struct TraceArrow {
 };
 
 struct Trace {
-  std::string device; ///< as reports name it; empty: nobody says
+  std::string device; ///< name in reports; empty: unknown
   std::vector<TraceTrack> tracks;
   std::vector<TraceSlice> slices;
   std::vector<TraceArrow> arrows;
 };
 
-/// The JSON text, one event per line.
+/// Returns the JSON text, one event per line.
 std::string printTrace(const Trace &trace);
 
 Status writeTrace(const std::string &path, const Trace &trace);

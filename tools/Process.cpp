@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Process.h"
-#include "Shortage.h"
 #include "pprt/Files.h"
 #include "pprt/Launcher.h"
 #include "pprt/Status.h"

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Shortage.h"
 #include "../runtime/lib/Lack.h"
+#include "Process.h"
 
 #include <atomic>
 #include <csignal>

@@ -8,7 +8,7 @@
 // them to its type.
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Analysis/Activation.h"
+#include "pp/Analysis/Contraction.h"
 #include "pp/IR/Values.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"

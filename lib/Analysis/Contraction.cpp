@@ -11,7 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
-#include "pp/Analysis/Activation.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"

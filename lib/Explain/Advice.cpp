@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Advice.h"
 #include "pp/Analysis/Seeds.h"
-#include "pp/IR/PlanChange.h"
+#include "pp/IR/PlanText.h"
 #include "pp/Predict/Table.h"
 #include "pprt/Bytes.h"
 #include "llvm/ADT/MapVector.h"

@@ -10,7 +10,7 @@
 #ifndef PP_LIB_EXPLAIN_ADVICE_H
 #define PP_LIB_EXPLAIN_ADVICE_H
 
-#include "pp/Explain/Trials.h"
+#include "pp/Explain/Explain.h"
 #include "pp/Transforms/Findings.h"
 
 namespace pp {

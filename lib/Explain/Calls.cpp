@@ -11,7 +11,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/Predict/Prediction.h"
 #include "pp/Predict/Table.h"
-#include "pp/Transforms/CollectiveRemarks.h"
+#include "pp/Transforms/Cause.h"
 #include "pprt/Bytes.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>

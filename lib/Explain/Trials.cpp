@@ -3,14 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Explain/Trials.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "pp/Explain/Explain.h"
 #include "pp/IR/Model.h"
-#include "pp/IR/PlanChange.h"
+#include "pp/IR/PlanText.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Transforms/Pipelines.h"
 #include "llvm/Support/ThreadPool.h"

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/IR/PlanChange.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "pp/IR/PlanKeys.h"
 #include "pp/IR/PlanText.h"

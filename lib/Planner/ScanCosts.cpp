@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Planner/ScanCosts.h"
 #include "pp/IR/Values.h"
+#include "pp/Planner/InShards.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Planner/ShardSums.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
+#include "pp/Planner/InShards.h"
 
 using namespace mlir;
 using namespace pp;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/Prediction.h"
 #include "pp/Predict/Table.h"
-#include "pp/Schedule/Draw.h"
+#include "pp/Schedule/Simulate.h"
 #include "pp/Schedule/Topology.h"
 #include "pprt/Bytes.h"
 

@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Predict/Report.h"
+#include "pprt/host/Report.h"
+#include "pp/Predict/Prediction.h"
 
 using namespace pp::predict;
 using namespace pprt;

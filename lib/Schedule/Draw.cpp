@@ -6,7 +6,7 @@
 // name fits.
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Schedule/Draw.h"
+#include "pp/Schedule/Simulate.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,6 @@
 // runtime/schema/ppx.fbs. Groups and kernels are numbered in order of use.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelSignature.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/Target.h"
 #include "pp/IR/Diagnostics.h"

@@ -10,7 +10,7 @@
 #ifndef PP_LIB_TARGET_KERNELCACHE_H
 #define PP_LIB_TARGET_KERNELCACHE_H
 
-#include "KernelObject.h"
+#include "KernelPipeline.h"
 #include <atomic>
 #include <optional>
 #include <string>

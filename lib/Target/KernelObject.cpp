@@ -8,7 +8,7 @@
 // host's architecture; for the host's own level it is tuned for the host.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelObject.h"
+#include "KernelPipeline.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "pprt/Processor.h"
 #include "llvm/Config/llvm-config.h"

@@ -11,7 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelPipeline.h"
-#include "RowLoop.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"

@@ -6,8 +6,7 @@
 // the same parameters. In: a kernel of level 4, after its verifier.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelSignature.h"
-#include "Gpu/GpuKernel.h"
+#include "Gpu/Ptx.h"
 #include "pp/Analysis/Target.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Target/KernelCompiler.h"

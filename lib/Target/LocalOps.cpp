@@ -8,7 +8,7 @@
 // others.
 //
 //===----------------------------------------------------------------------===//
-#include "LocalOps.h"
+#include "KernelPipeline.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "pp/IR/PP.h"

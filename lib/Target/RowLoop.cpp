@@ -8,9 +8,8 @@
 // Nothing but arguments and results lives outside a row.
 //
 //===----------------------------------------------------------------------===//
-#include "RowLoop.h"
+#include "KernelPipeline.h"
 #include "LinalgLowering.h"
-#include "LocalOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "pp/IR/Model.h"

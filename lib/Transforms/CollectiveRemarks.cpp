@@ -7,10 +7,10 @@
 // collective's axes, ordered by these, major to minor.
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Transforms/CollectiveRemarks.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
+#include "pp/Transforms/Cause.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;

@@ -7,7 +7,6 @@
 // if it were.
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Transforms/VerifyPipeline.h"
 #include "mlir/IR/Verifier.h"
 #include "pp/IR/VerifyModel.h"
 #include "pp/Schedule/Schedule.h"

@@ -15,7 +15,7 @@
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanText.h"
 #include "pp/Predict/Prediction.h"
-#include "pp/Schedule/Draw.h"
+#include "pp/Schedule/Simulate.h"
 #include "pp/Target/Artifact.h"
 #include "pprt/Status.h"
 #include "llvm/ADT/StringExtras.h"

@@ -6,7 +6,7 @@
 // passed every check, since nobody can repair it afterwards.
 //
 //===----------------------------------------------------------------------===//
-#include "EmitArtifact.h"
+#include "Decisions.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

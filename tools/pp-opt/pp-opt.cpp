@@ -8,7 +8,7 @@
 #include "../OtherInput.h"
 #include "../Process.h"
 #include "CommandLine.h"
-#include "EmitArtifact.h"
+#include "Decisions.h"
 #include "Reporter.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 #include "Compile.h"
 #include "../OtherInput.h"
-#include "WidenModule.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"

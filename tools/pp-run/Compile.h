@@ -16,6 +16,10 @@
 #include <memory>
 #include <string>
 
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
 namespace pp::run {
 
 /// A program that can be run.
@@ -112,6 +116,10 @@ private:
   explicit SourceModule(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
 };
+
+/// Makes every float of a verified level 1 module f64, for --verify of low
+/// precision. Inputs and labels keep their types and are converted on entry.
+void widenToF64(mlir::ModuleOp module);
 
 } // namespace pp::run
 

@@ -5,7 +5,7 @@
 // Only numbers travel between processes: all have the same names.
 //
 //===----------------------------------------------------------------------===//
-#include "Counts.h"
+#include "Run.h"
 
 #include <cstring>
 

@@ -6,13 +6,14 @@
 // compiled, no arena allocated.
 //
 //===----------------------------------------------------------------------===//
-#include "DryRun.h"
 #include "Launch.h"
-#include "pp/Predict/Report.h"
+#include "Run.h"
+#include "pp/Predict/Prediction.h"
 #include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
 #include "pprt/host/Measure.h"
+#include <ostream>
 
 using namespace pp::run;
 using namespace pprt;

@@ -6,7 +6,7 @@
 // (SIGPIPE), ends a run as a user does, and not before what it learnt is saved.
 //
 //===----------------------------------------------------------------------===//
-#include "Interrupt.h"
+#include "Run.h"
 #include "pprt/Files.h"
 
 #include <atomic>

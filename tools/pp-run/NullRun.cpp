@@ -7,8 +7,7 @@
 // and so no losses; the time that it takes is the runtime's own.
 //
 //===----------------------------------------------------------------------===//
-#include "NullRun.h"
-#include "Counts.h"
+#include "Run.h"
 #include "pprt/Communication.h"
 #include "pprt/Files.h"
 #include "pprt/Ranks.h"

@@ -7,7 +7,7 @@
 // and it is replaced only when the new one is complete.
 //
 //===----------------------------------------------------------------------===//
-#include "Overwrites.h"
+#include "Run.h"
 #include "pprt/Files.h"
 
 #include <filesystem>

@@ -6,7 +6,7 @@
 // Here that is compared, so that only numbers are left to differ.
 //
 //===----------------------------------------------------------------------===//
-#include "Reference.h"
+#include "Verify.h"
 
 #include <map>
 #include <set>

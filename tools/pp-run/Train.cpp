@@ -8,8 +8,7 @@
 // device was seen to end it; what a device waits for data is none of it.
 //
 //===----------------------------------------------------------------------===//
-#include "Train.h"
-#include "Interrupt.h"
+#include "Run.h"
 #include "Stepper.h"
 #include "pprt/host/Metrics.h"
 #include "pprt/host/ProgressLine.h"

@@ -4,8 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
-#include "Interrupt.h"
-#include "Reference.h"
+#include "Run.h"
 #include "pprt/host/Compare.h"
 #include "pprt/host/Parameters.h"
 

@@ -14,6 +14,7 @@
 #include "Options.h"
 #include "pprt/World.h"
 #include "pprt/host/Batches.h"
+#include "pprt/host/Compare.h"
 #include "pprt/host/Report.h"
 #include "pprt/host/SafeTensors.h"
 
@@ -52,6 +53,21 @@ struct Compared {
 /// quiet. A difference is no failure here: the report tells.
 pprt::Expected<pprt::host::VerifyReport>
 verify(const Compared &compared, const Start &start, std::ostream &out);
+
+/// Whether two programs compute the same step, however partitioned: equal
+/// names, roles, element types and shapes of arguments, equal metrics. Fails
+/// (usage) with the first difference.
+pprt::Status matchReference(const pprt::ppx::ArtifactT &program,
+                            const pprt::ppx::ArtifactT &reference);
+
+/// The gradients of a step of Adam, computed from its first average: after the
+/// step it is beta1 times `before` plus (1 - beta1) times the gradient.
+pprt::host::Values gradientsOf(const pprt::host::Values &states,
+                               const pprt::host::Values &before, double beta1);
+
+/// `values` without the tensors that `other` lacks.
+pprt::host::Values keepCommon(pprt::host::Values values,
+                              const pprt::host::Values &other);
 
 } // namespace pp::run
 

@@ -13,6 +13,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pprt/Ppx.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
 
 namespace pp {
 
@@ -38,6 +41,24 @@ bool isSumOfOperand(mlir::Operation *op, mlir::Operation *product,
 /// Whether `op`, which reads `value`, is of a kind that a contraction does to
 /// its result `value` in passing. The target has the last word.
 bool isTakenAlong(mlir::Operation *op, mlir::Value value);
+
+/// An activation that a library computes in a product, found in the elementwise
+/// ops of a model or of its gradient.
+struct Activation {
+  /// gelu_tanh, of `value`; or gelu_tanh_gradient: `value` times the derivative
+  /// at `input`.
+  pprt::ppx::EpilogueKind kind;
+  /// For a gradient, the input of the function; otherwise null.
+  mlir::Value input;
+  /// The ops from `value` to the result (the last op's), in block order.
+  /// Results of the others may have more readers.
+  llvm::SmallVector<mlir::Operation *> ops;
+};
+
+/// The activation that the ops of its block compute from `value` and at most
+/// one other tensor, if any. Recognizes it by the values of the expression, not
+/// by its form: models write GELU in many ways, and passes rewrite it.
+std::optional<Activation> matchActivation(mlir::Value value);
 
 } // namespace pp
 

@@ -22,7 +22,7 @@ def PP_DimensionOpInterface : OpInterface<"DimensionOpInterface"> {
   let methods = [
     StaticInterfaceMethod<[{
       The attributes that name dimensions or have an entry per dimension
-      (pp/IR/Dimensions.h). `PP_Dimensions` in an op's definition lists them; an
+      (pp/IR/PP.h). `PP_Dimensions` in an op's definition lists them; an
       integer attribute that it leaves out speaks of no dimension.
     }], "::llvm::ArrayRef<::pp::DimensionAttr>", "getDimensionAttrs",
     (ins), "", [{ return {}; }]>

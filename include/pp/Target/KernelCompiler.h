@@ -52,6 +52,9 @@ int64_t getKernelRows(mlir::func::FuncOp kernel);
 /// of `pp.workspace`; 0: the stack suffices.
 int64_t getScratchBytes(mlir::func::FuncOp kernel);
 
+/// Sets the blocks and threads of a launch if the module's target is a GPU.
+void setLaunch(mlir::func::FuncOp kernel, pprt::ppx::CompiledKernelT &body);
+
 /// The function of CompiledKernel.
 using KernelFunction = void (*)(void *const *arguments, const int64_t *scalars,
                                 int64_t begin, int64_t end);

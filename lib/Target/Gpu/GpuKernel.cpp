@@ -6,8 +6,8 @@
 // each thread stores a run of each result.
 //
 //===----------------------------------------------------------------------===//
-#include "GpuKernel.h"
 #include "ElementRules.h"
+#include "Ptx.h"
 #include "Rows.h"
 #include "ScatterSearch.h"
 #include "Tiles.h"

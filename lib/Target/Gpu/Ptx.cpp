@@ -9,8 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Ptx.h"
-#include "../KernelObject.h"
-#include "Libdevice.h"
+#include "../KernelPipeline.h"
 #include "RowMapping.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"

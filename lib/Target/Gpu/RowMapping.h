@@ -10,7 +10,7 @@
 #ifndef PP_LIB_TARGET_GPU_ROWMAPPING_H
 #define PP_LIB_TARGET_GPU_ROWMAPPING_H
 
-#include "../RowLoop.h"
+#include "../KernelPipeline.h"
 #include "Lanes.h"
 
 namespace pp::gpu {

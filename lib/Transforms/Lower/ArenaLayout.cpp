@@ -11,7 +11,7 @@
 // another few live together.
 //
 //===----------------------------------------------------------------------===//
-#include "ArenaLayout.h"
+#include "Slots.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"

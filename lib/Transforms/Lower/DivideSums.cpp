@@ -14,7 +14,7 @@
 // filled up with what changes no sum, which copies it.
 //
 //===----------------------------------------------------------------------===//
-#include "DivideSums.h"
+#include "FormKernels.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"

@@ -14,12 +14,10 @@
 // first.
 //
 //===----------------------------------------------------------------------===//
-#include "FormContractions.h"
+#include "FormKernels.h"
 #include "MicroBatchSums.h"
-#include "UnfusedEpilogues.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
-#include "pp/Analysis/Activation.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/PaddedRows.h"

@@ -13,12 +13,9 @@
 // clusters.
 //
 //===----------------------------------------------------------------------===//
-#include "DivideSums.h"
-#include "FormContractions.h"
+#include "FormKernels.h"
 #include "KernelBody.h"
 #include "KernelClusters.h"
-#include "PadRows.h"
-#include "UnfoldWindows.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/InPlace.h"
 #include "pp/Analysis/Target.h"

@@ -11,12 +11,11 @@
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
 #include "MicroBatchSums.h"
-#include "ParallelCopy.h"
 #include "ProgramWriter.h"
+#include "Slots.h"
 #include "StageRuns.h"
 #include "pp/Analysis/Target.h"
 #include "pp/Transforms/Passes.h"
-#include "pp/Transforms/VerifyPipeline.h"
 
 using namespace mlir;
 using namespace pp;

@@ -10,8 +10,7 @@
 // it is.
 //
 //===----------------------------------------------------------------------===//
-#include "PadRows.h"
-#include "pp/Analysis/Activation.h"
+#include "FormKernels.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/Kernel.h"

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "ParallelCopy.h"
+#include "Slots.h"
 #include "llvm/ADT/DenseMap.h"
 #include <set>
 

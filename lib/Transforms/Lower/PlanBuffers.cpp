@@ -11,9 +11,8 @@
 // the arena's end is a byte that a run touches.
 //
 //===----------------------------------------------------------------------===//
-#include "ArenaLayout.h"
 #include "QueueWaits.h"
-#include "SlotAccesses.h"
+#include "Slots.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"

@@ -6,7 +6,7 @@
 // strikes out the ways in which one row would need another's values.
 //
 //===----------------------------------------------------------------------===//
-#include "DivideSums.h"
+#include "FormKernels.h"
 #include "KernelClusters.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PaddedRows.h"
@@ -235,7 +235,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
         tuning.columnFactor));
   }
   if (!isa<ReduceOp>(op) &&
-      tuning.dividesSums) // in case that it is summed up (DivideSums.h)
+      tuning.dividesSums) // in case that it is summed up (FormKernels.h)
     add(balancedOption(result, tuning.serialSumElements));
   if (isa<ScatterAddOp>(
           op)) // rows of a table cannot be divided, its columns can

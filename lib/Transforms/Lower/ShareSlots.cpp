@@ -11,7 +11,7 @@
 // remains as a copy is needed.
 //
 //===----------------------------------------------------------------------===//
-#include "SlotAccesses.h"
+#include "Slots.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "SlotAccesses.h"
+#include "Slots.h"
 #include "pp/IR/Kernel.h"
 
 using namespace mlir;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "UnfoldWindows.h"
+#include "FormKernels.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"

@@ -8,11 +8,10 @@
 // else that these epilogues read.
 //
 //===----------------------------------------------------------------------===//
-#include "UnfusedEpilogues.h"
+#include "FormKernels.h"
 #include "KernelClusters.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
-#include "pp/Analysis/Activation.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/InPlace.h"
 #include "pp/IR/PaddedRows.h"

@@ -13,7 +13,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Transforms/Cause.h"
-#include "pp/Transforms/CollectiveRemarks.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Alternatives.h"
 #include "pp/IR/Values.h"
-#include "pp/Planner/ScanCosts.h"
+#include "pp/Planner/InShards.h"
 
 using namespace mlir;
 using namespace pp;

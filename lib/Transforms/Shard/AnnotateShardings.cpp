@@ -19,7 +19,7 @@
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
 #include "pp/Planner/FindSeeds.h"
-#include "pp/Planner/ShardSums.h"
+#include "pp/Planner/InShards.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Shard/DivideAxes.h"
 #include "pp/Transforms/Sources.h"

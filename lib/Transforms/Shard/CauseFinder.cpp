@@ -12,7 +12,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
-#include "pp/Transforms/CollectiveRemarks.h"
+#include "pp/Transforms/Cause.h"
 
 using namespace mlir;
 using namespace pp;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "LayoutWays.h"
+#include "Partition.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 

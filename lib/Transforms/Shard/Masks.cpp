@@ -6,7 +6,7 @@
 #include "Masks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
-#include "pp/Planner/ShardSums.h"
+#include "pp/Planner/InShards.h"
 
 using namespace mlir;
 using namespace pp;

@@ -17,10 +17,9 @@
 // a reshard reduces every micro-batch before.
 //
 //===----------------------------------------------------------------------===//
+#include "Partition.h"
 #include "Alternatives.h"
 #include "CauseFinder.h"
-#include "LayoutWays.h"
-#include "TimeChecks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
 #include "pp/IR/Values.h"

@@ -21,7 +21,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
-#include "pp/Planner/ShardSums.h"
+#include "pp/Planner/InShards.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Shard/DivideAxes.h"

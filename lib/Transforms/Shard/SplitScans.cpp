@@ -13,7 +13,7 @@
 #include "pp/Analysis/Factors.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
-#include "pp/Planner/ScanCosts.h"
+#include "pp/Planner/InShards.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Sources.h"

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "TimeChecks.h"
+#include "Partition.h"
 
 using namespace mlir;
 using namespace pp;

@@ -10,7 +10,7 @@
 
 #include "pp/Transforms/Shard/ReshardPlanner.h"
 
-#include "Search.h"
+#include "State.h"
 #include "Text.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Search.h"
+#include "State.h"
 
 #include <algorithm>
 #include <queue>

@@ -22,6 +22,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <optional>
 
 namespace pp::reshard {
 
@@ -147,6 +148,14 @@ AxisList movedAxes(const Problem &problem, const State &from, const State &to);
 /// states between which whole tensors move number the same things alike.
 AxisList orderByContents(const Problem &problem, const State &state,
                          const AxisList &axes);
+
+/// The cheapest moves from one state to another (Dijkstra): none if they are
+/// equal, nullopt if no moves lead there. Among equally cheap ways, the one
+/// with the fewest moves. With `towards`, only moves straight to the target.
+std::optional<std::vector<Move>> findCheapestMoves(const Problem &problem,
+                                                   const State &from,
+                                                   const State &to,
+                                                   bool towards);
 
 } // namespace pp::reshard
 

@@ -358,7 +358,7 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
 }
 namespace {
 /// What stands around the decisions of a plan.
-struct PlanLayout {
+struct PlanFormat {
   StringRef begin, between, end;                ///< decisions
   StringRef beginSeeds, betweenSeeds, endSeeds; ///< seeds
   bool hasDefaults;                             ///< of the optimizer
@@ -366,7 +366,7 @@ struct PlanLayout {
 } // namespace
 
 static void print(PlanAttr plan, llvm::raw_ostream &os,
-                  const PlanLayout &layout) {
+                  const PlanFormat &layout) {
   os << layout.begin << "mesh = <";
   printAxes(os, plan.getMesh().getAxes());
   os << ">";

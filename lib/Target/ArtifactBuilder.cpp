@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/PlanKeys.h"

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Gpu/Ptx.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pprt/Program.h"

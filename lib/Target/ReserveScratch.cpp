@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelPipeline.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Transforms/Passes.h"

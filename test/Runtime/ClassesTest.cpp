@@ -27,8 +27,8 @@ struct Verdict {
 
 Verdict judge(const Ranks &ranks, const RankClasses &classes) {
   uint64_t operations = 0;
-  checks::Report mismatches(FindingKind::mismatch, operations);
-  checks::Report deadlocks(FindingKind::deadlock, operations);
+  checks::FindingList mismatches(FindingKind::mismatch, operations);
+  checks::FindingList deadlocks(FindingKind::deadlock, operations);
   const auto matched = matchCommunication(ranks, classes, mismatches);
   if (!mismatches.empty())
     return {false, false};
@@ -103,8 +103,8 @@ TEST(Classes, TellRanksApartByWhomTheyMeet) {
   }
 }
 
-// Any number of replicas takes what some take, and a few steps for each. (One has
-// a queue less, as it meets nobody.)
+// Any number of replicas takes what some take, and a few steps for each. (One
+// has a queue less, as it meets nobody.)
 TEST(Classes, CostReplicasTheirMembership) {
   const auto operations = [](uint32_t microBatches, uint32_t replicas) {
     PipelineShape shape;

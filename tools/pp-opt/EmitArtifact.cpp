@@ -10,7 +10,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Model.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"

@@ -15,7 +15,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/Analysis/Contraction.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"

@@ -18,7 +18,7 @@
 #include "KernelClusters.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/InPlace.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/PaddedRows.h"
 #include "pp/IR/PlanKeys.h"

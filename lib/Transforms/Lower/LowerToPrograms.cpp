@@ -14,7 +14,7 @@
 #include "ProgramWriter.h"
 #include "Slots.h"
 #include "StageRuns.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/Transforms/Passes.h"
 
 using namespace mlir;

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "SeedAdvice.h"
-#include "SpreadReports.h"
+#include "SpreadRemarks.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/Analysis/Factors.h"
 #include "pp/Analysis/Seeds.h"

@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ReshardAxes.h"
-#include "SpreadReports.h"
+#include "SpreadRemarks.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"

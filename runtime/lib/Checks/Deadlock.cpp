@@ -28,7 +28,7 @@ public:
       : graph(graph), ranks(ranks) {}
 
   /// `head` is not complete.
-  void report(DependencyGraph::Node head, Report &report) const;
+  void report(DependencyGraph::Node head, FindingList &report) const;
 
 private:
   using Node = DependencyGraph::Node;
@@ -122,7 +122,7 @@ std::string CycleFinder::describeCycle(const std::vector<Hop> &cycle) const {
   return result;
 }
 
-void CycleFinder::report(Node head, Report &report) const {
+void CycleFinder::report(Node head, FindingList &report) const {
   // Every incomplete node has an incomplete one before it, so that walking
   // back must come around.
   std::vector<bool> seen(graph.size());
@@ -137,7 +137,7 @@ void CycleFinder::report(Node head, Report &report) const {
 
 void checks::checkDeadlock(const Ranks &ranks, const RankClasses &classes,
                            const std::vector<Rendezvous> &matched,
-                           Report &report) {
+                           FindingList &report) {
   for (Section section : kSections) {
     uint64_t operations = 0;
     DependencyGraph graph(ranks, classes, matched, section, operations);

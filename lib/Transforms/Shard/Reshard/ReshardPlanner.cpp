@@ -157,7 +157,7 @@ struct Translation {
   }
 
   TensorSharding shardingOf(const State &state) const {
-    Layout layout(problem, state);
+    AxesByUse layout(problem, state);
     TensorSharding sharding;
     for (int dim = 0; dim < problem.rank(); ++dim)
       sharding.dims.push_back(onMesh(layout.dims[dim]));

@@ -94,11 +94,11 @@ struct Problem {
 };
 
 /// The axes of a state by what they are used for.
-struct Layout {
+struct AxesByUse {
   std::array<AxisList, maxRank> dims;
   AxisList partial, unused;
 
-  Layout(const Problem &problem, const State &state);
+  AxesByUse(const Problem &problem, const State &state);
 };
 
 /// One collective. `dim` and `splitDim` are as in ReshardStep.

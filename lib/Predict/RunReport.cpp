@@ -1,10 +1,10 @@
-//===- Report.cpp - the predicted half of a report ------------------------===//
+//===- RunReport.cpp - the predicted half of a run's report ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/host/Report.h"
 #include "pp/Predict/Prediction.h"
+#include "pprt/host/Report.h"
 
 using namespace pp::predict;
 using namespace pprt;

@@ -1,4 +1,4 @@
-//===- SpreadReports.h - what became of wishes for shardings ----*- C++ -*-===//
+//===- SpreadRemarks.h - conflicts and requests not met ---------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -6,8 +6,8 @@
 // from, which operand an op has to bring elsewhere, and what cannot be.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
-#define PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
+#ifndef PP_LIB_TRANSFORMS_SHARD_SPREADREMARKS_H
+#define PP_LIB_TRANSFORMS_SHARD_SPREADREMARKS_H
 
 #include "FoldedRemarks.h"
 #include "pp/Analysis/ShardingSpread.h"
@@ -44,4 +44,4 @@ mlir::LogicalResult checkNeighbours(const ShardingSpread &graph,
 
 } // namespace pp
 
-#endif // PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
+#endif // PP_LIB_TRANSFORMS_SHARD_SPREADREMARKS_H

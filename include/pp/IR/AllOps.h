@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Goes over the dialect's ops, so that a file that attaches an aspect needs no
-// list of those that a trait tells.
+// Visits all ops of the dialect, so that a file that attaches an aspect needs
+// no list of ops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_ALLOPS_H

@@ -60,7 +60,7 @@ struct DimensionAttr {
   int tensor; ///< the operand's index, or kResult
 };
 
-// OpBase.td says what these mean.
+// OpBase.td describes these.
 #define PP_TRAIT(name)                                                         \
   template <typename OpTy>                                                     \
   class name : public mlir::OpTrait::TraitBase<OpTy, name> {}

@@ -18,18 +18,18 @@ namespace pp::schedule {
 
 /// Durations, in any unit; negative ones count as zero.
 struct Durations {
-  /// Of an action; `merged` is true for a backward action that computes the
-  /// weight gradients too.
+  /// Duration of an action; `merged` is true for a backward action that also
+  /// computes the weight gradients.
   std::function<double(const Action &action, bool merged)> action;
-  /// Of the transfer from `producer` to `consumer`, which lie on different
-  /// ranks.
+  /// Duration of the transfer from `producer` to `consumer`, which lie on
+  /// different ranks.
   std::function<double(const Action &producer, const Action &consumer)>
       transfer;
 
   /// Every action takes 1, every transfer 0.
   static Durations unit();
-  /// A forward action takes 1, a backward action 2, of which the weight
-  /// gradient is half where it is split off; every transfer 0.
+  /// A forward action takes 1, a backward action 2, half of which is the weight
+  /// gradient if it is split off; every transfer 0.
   static Durations usual();
 };
 
@@ -60,7 +60,7 @@ struct Timeline {
 
 /// Runs the schedule in virtual time. Actions of a rank run one at a time, in
 /// order; so do the transfers of a directed edge, in the order in which they
-/// are produced, without occupying the ranks at either end. Expects a verified
+/// are produced, without occupying the ranks at either end. Assumes a verified
 /// schedule.
 Timeline simulate(const Schedule &schedule, const Durations &durations);
 

@@ -17,9 +17,9 @@
 
 namespace pp {
 
-/// Strings are empty, and attributes null, where there is nothing to say.
+/// Unknown strings are empty, unknown attributes null.
 struct Cause {
-  /// The cause in one line, as remarks have it.
+  /// The cause in one line, as in remarks.
   std::string text;
   /// The op or argument that makes the value (for a partial sum the op that
   /// sums), its place, the op that reads the value, and its place.
@@ -62,7 +62,7 @@ mlir::Location attachAlternative(mlir::Location at,
 /// The alternative attached to a location, if any.
 std::optional<Cause::Alternative> findAlternative(mlir::Location location);
 
-/// A cause, and the place of what was built for it.
+/// A cause, and the place of the op built for it.
 struct CauseAt {
   Cause cause;
   mlir::Location at;

@@ -15,9 +15,9 @@
 
 namespace pp {
 
-/// What a file of this content is instead of a module, in a message that says
-/// what one looks like. Empty if the parser is to judge: it begins as modules
-/// do, as text or as bytecode.
+/// A message for a file that is not a module: its kind, and what a module looks
+/// like. Empty if it begins like a module, as text or bytecode; then the parser
+/// decides.
 std::string findOtherInput(std::string_view content);
 
 } // namespace pp

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Process.cpp does, where no LLVM takes signals over.
+// The work of Process.cpp without LLVM, which would install signal handlers.
 //
 //===----------------------------------------------------------------------===//
 #include "Process.h"

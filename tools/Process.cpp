@@ -55,7 +55,7 @@ static void reportFatal(void *, const char *reason, bool) {
     endUnwritten();
 }
 
-/// LLVM's own help is printed to a stream that nobody asks.
+/// LLVM does not check the stream of its own help.
 static void checkStandardOutput() {
   llvm::outs().flush();
   if (!llvm::outs().has_error())

@@ -85,8 +85,8 @@ namespace {
 
 constexpr int64_t kNone = -1;
 
-/// Which result dimension indexes each operand dimension. Where none does the
-/// whole dimension is needed; `whole` result dimensions cannot be divided.
+/// The result dimension that indexes each operand dimension; without one, the
+/// whole dimension is needed. `whole` result dimensions cannot be divided.
 struct DimMap {
   SmallVector<SmallVector<int64_t>> operands;
   llvm::SmallBitVector whole;
@@ -299,7 +299,7 @@ bool pp::readsSamePlace(Operation *op, unsigned index) {
   // One element has one place, whatever its shape.
   if (isa<ReshapeOp>(op) || ShapedType::getNumElements(to) == 1)
     return true;
-  // Of what others are added to or inserted into.
+  // The operand that others are added to or inserted into.
   if (op->hasTrait<UpdatesOperand>() && index == 0)
     return true;
   std::optional<DimMap> map = buildDimMap(op);

@@ -46,10 +46,10 @@ std::string pp::spellMost(MeshAttr mesh, ArrayRef<StringAttr> axes,
   const int64_t others = mesh.sizeOf(before);
   mayRepeat &= size > 1;
   const std::string multiples =
-      mayRepeat ? ", a multiple of " +
-                      std::to_string(size / std::gcd(size, others)) +
-                      " where another dimension takes the rest"
-                : "";
+      mayRepeat
+          ? ", a multiple of " + std::to_string(size / std::gcd(size, others)) +
+                " where another dimension takes the rest"
+          : "";
   if (before.empty() || others * 2 <= size)
     return (last + "=" + Twine(size / others) +
             (mayRepeat ? " fits" : " is the most") + multiples)
@@ -72,7 +72,7 @@ bool pp::isPrefix(DimShardingAttr less, DimShardingAttr more) {
   return more.getAxes().take_front(less.getAxes().size()) == less.getAxes();
 }
 
-/// Whether `pattern` matches all that `other` does, and more.
+/// Whether `pattern` matches everything that `other` matches, and more.
 static bool isMoreGeneral(StringRef pattern, StringRef other) {
   return matchesPattern(pattern, other) && !matchesPattern(other, pattern);
 }

@@ -27,7 +27,7 @@ struct CountedFinding {
 
 } // namespace
 
-/// What is the same of every layer once.
+/// Finds the findings that are the same in every layer, once.
 static std::vector<CountedFinding>
 mergeLayers(const std::vector<Finding> &findings) {
   std::vector<CountedFinding> merged;

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: what pp-lint-shardings noted of a model, and programs that were made of
-// it. Out: text, for which changes of the plan are tried; without the model
-// they are only named.
+// In: findings of pp-lint-shardings about a model, and its programs. Out: text
+// with the outcomes of the changes that avoid them; without the model, the
+// changes are only named.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_EXPLAIN_ADVICE_H

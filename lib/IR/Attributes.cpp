@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Registration of all attributes; spelling, verification and small queries of
-// meshes and shardings. What says how to train is in PlanAttributes.cpp.
+// meshes and shardings. PlanAttributes.cpp has the attributes of training.
 //
 //===----------------------------------------------------------------------===//
 #include "AttributeText.h"

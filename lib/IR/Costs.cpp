@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts on the shapes an op has: global ones at level 1, a device's at level
-// 2. Only their proportions matter, to whoever balances stages or compares
-// plans; times come from a topology.
+// Counts on the shapes of an op: global ones at level 1, a device's at level 2.
+// Only proportions matter for balancing stages and comparing plans; times come
+// from a topology.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/AllOps.h"
@@ -96,7 +96,7 @@ double everything(Operation *op) {
     bytes += bytesOf(operand);
   return bytes;
 }
-/// What is picked is read and written; the rest stays untouched.
+/// Selected elements are read and written; the rest stays untouched.
 double picked(Operation *op) {
   double bytes = 2.0 * bytesOf(op->getResult(0));
   for (Value operand : op->getOperands().drop_front())
@@ -119,7 +119,7 @@ void attach(MLIRContext *context) {
    ...);
 }
 
-/// What an op's traits say of its costs, where nothing else does.
+/// The costs that an op's traits imply.
 template <typename OpTy> void attachByTraits(MLIRContext *context) {
   if (RegisteredOperationName::lookup(TypeID::get<OpTy>(), context)
           ->template hasInterface<CostOpInterface>())

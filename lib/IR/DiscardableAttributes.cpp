@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes tell each other things by discardable attributes. Every name has one
-// type; a misspelt name or another type would read as "not there", so the
-// verifier refuses it. What an attribute's value must fit is checked by who
-// reads it, but for kernels, which have readers on three levels.
+// Passes communicate through discardable attributes. Every name has one type; a
+// misspelt name or another type would read as absent, so the verifier refuses
+// it. Readers check the values, except those of kernels, which have readers on
+// three levels.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -242,8 +242,8 @@ void reduceWindow(ReduceWindowOp op, Vjp &vjp) {
                                           op.getLow(), op.getHigh()));
 }
 
-/// Where an update goes does not change with the operand; who has been handed
-/// which would take another op, that no model has needed.
+/// The places of updates do not depend on the operand's values; a gradient with
+/// respect to the updates would need another op, which no model has needed.
 struct SelectAndScatterGradient
     : GradientOpInterface::ExternalModel<SelectAndScatterGradient,
                                          SelectAndScatterOp> {
@@ -253,9 +253,8 @@ struct SelectAndScatterGradient
                               MutableArrayRef<Value>) const {
     if (!resultGradients[0] || !needed.test(1))
       return success();
-    return op->emitOpError("expects updates that depend on no parameter, got "
-                           "some to differentiate by: the gradient of largest "
-                           "elements has none of its own");
+    return op->emitOpError("expects updates that depend on no parameter: it "
+                           "has no gradient for them");
   }
 };
 

@@ -234,8 +234,8 @@ static std::string listMissingAxes(const PlanKeyInfo &info, MeshAttr mesh) {
   return text;
 }
 
-/// What a plan has of the key without some of whose values a setting has no
-/// effect, if it has another: `zero=2`.
+/// A setting may need some values of another key: the plan's value of that key
+/// if it is another one, such as `zero=2`.
 static std::string findUnfitWord(const PlanKeyInfo &info,
                                  DictionaryAttr settings) {
   const StringRef words = StringRef(info.onlyWith).split('=').second;
@@ -267,7 +267,7 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         !axes.empty() && value != info->byDefault)
       return emitError() << "'" << info->name << "' expects an axis " << axes
                          << " in the mesh for " << value << ", got " << mesh;
-    // Of a key that chose the seeds, nobody knows its word any more.
+    // The word of a key that chose the seeds is no longer known.
     const bool isKnown =
         seeds.empty() || info->onlyWith.empty() ||
         getInfo(info->getNeeded().front()).place != PlanKeyInfo::Place::Seeds;
@@ -357,7 +357,7 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
       settings.getDictionary(parser.getContext()));
 }
 namespace {
-/// What stands around the decisions of a plan.
+/// The text around the decisions of a plan.
 struct PlanFormat {
   StringRef begin, between, end;                ///< decisions
   StringRef beginSeeds, betweenSeeds, endSeeds; ///< seeds

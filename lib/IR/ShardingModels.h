@@ -2,12 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sharding rule is one function from an op to its ShardingRule, a localizer
-// one function that builds the op on a device, a resizer one that adapts it to
-// padding. `ShardingModel` turns the three into an external model of
-// ShardingOpInterface. `ScanModel` adds how an op that needs a dimension whole
-// does its part in the shards of it, `SumModel` what an op of two rules sums or
-// gathers.
+// A sharding rule is a function from an op to its ShardingRule, a localizer
+// builds the op on a device, a resizer adapts it to padding. `ShardingModel`
+// turns the three into an external model of ShardingOpInterface. `ScanModel`
+// adds the work in shards of an op that needs a dimension whole, `SumModel` the
+// elements that an op with two rules sums or gathers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_IR_SHARDINGMODELS_H
@@ -18,7 +17,7 @@
 
 namespace pp {
 
-/// What a localizer builds from; see ShardingOpInterface::localize.
+/// The input of a localizer; see ShardingOpInterface::localize.
 struct Localization {
   mlir::OpBuilder &builder;
   mlir::ValueRange operands;
@@ -89,8 +88,8 @@ struct ShardingModel
     : ShardingModelBase<ShardingModel<OpTy, getRule, localizer, resizer>, OpTy,
                         getRule, localizer, resizer> {};
 
-/// What an op builds from that works in the shards of a dimension of its
-/// operand; see ShardingOpInterface::computeInShards.
+/// The input for building an op in the shards of a dimension of its operand;
+/// see ShardingOpInterface::computeInShards.
 struct InShards {
   mlir::OpBuilder &builder;
   unsigned dim;

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sources and table look-ups. Where the result depends on a global index, the
+// Sources and table look-ups. If the result depends on a global index, the
 // local op is built from pp.axis_index: an iota adds the shard's offset, random
-// bits count from it, a look-up in a sharded table takes what lies in its part
-// and leaves the rest to the other devices' addends.
+// bits count from it, a look-up in a sharded table reads its own part and
+// leaves the rest to the other devices' addends.
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a module whose ops are verified, which may come from any editor. Changes
+// In: a module whose ops are verified, possibly edited by hand. Changes
 // nothing. Later passes look arguments up by name, read shapes from attributes
-// and trust the plan's mesh: whoever passes here can be trusted in that.
+// and trust the plan's mesh; this check makes that safe.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/VerifyModel.h"
@@ -77,8 +77,8 @@ static LogicalResult verifyContents(ModuleOp module, func::FuncOp main,
   return success();
 }
 
-/// The plan and the mesh are one decision, written twice. Where shardings name
-/// the mesh, it is there.
+/// Plan and mesh are one decision, written twice. If shardings name the mesh,
+/// it exists.
 static LogicalResult verifyPlan(ModuleOp module, MeshOp mesh, Level level) {
   FailureOr<PlanAttr> plan = lookupPlan(module);
   if (failed(plan))
@@ -394,7 +394,7 @@ static LogicalResult verifyInterface(func::FuncOp main, MeshOp mesh,
       return failure();
     if (!arguments.try_emplace(argument.getName(), index).second)
       return argument.fail()
-             << "expects a name of its own, got \"" << argument.getName()
+             << "expects a unique name, got \"" << argument.getName()
              << "\" a second time (model_c3)";
   }
   // A plan speaks of values by the names of both. A gradient has its value's.
@@ -403,7 +403,7 @@ static LogicalResult verifyInterface(func::FuncOp main, MeshOp mesh,
     if (!value.getGradient() && (arguments.contains(value.getName()) ||
                                  !values.insert(value.getName()).second))
       return value.emitOpError()
-             << "expects a name of its own, got \"" << value.getName()
+             << "expects a unique name, got \"" << value.getName()
              << "\" a second time (model_c3)";
   for (auto [index, type] : llvm::enumerate(main.getArgumentTypes()))
     if (failed(verifyOwner({main, "argument", static_cast<unsigned>(index),
@@ -432,7 +432,7 @@ static LogicalResult verifyInterface(func::FuncOp main, MeshOp mesh,
       return failure();
     if (!results.insert({role, result.getName()}).second &&
         !(isSplit && isUpdate))
-      return result.fail() << "expects a name of its own, got "
+      return result.fail() << "expects a unique name, got "
                            << stringifyRole(role) << " \"" << result.getName()
                            << "\" a second time (model_c4)";
   }

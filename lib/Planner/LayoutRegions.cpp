@@ -13,7 +13,7 @@ using namespace pp;
 
 namespace {
 
-/// What `axis` splits inside and outside, by the names of dimensions.
+/// The dimensions, by name, that `axis` splits inside and outside.
 struct LayoutRegion {
   StringLiteral axis, inside, outside;
   /// Parameters with such a dimension lie as they are read inside.
@@ -85,11 +85,11 @@ LogicalResult RegionSeeds::addParameters(const LayoutRegion &region) {
     return main.emitError("expects a parameter whose pp.dims name an \"")
            << region.inside << "\" for the axis \"" << region.axis
            << "\", got none: leave " << region.axis
-           << " out, or say which dimension of parameters it is";
+           << " out, or name the dimension of parameters";
   return success();
 }
 
-/// What splits a dimension of a value at an end of the region.
+/// The axes that split a dimension of a value at an end of the region.
 SmallVector<StringAttr> RegionSeeds::listAxes(NameOp name, unsigned dim,
                                               StringRef kind,
                                               const LayoutRegion &region,

@@ -18,11 +18,11 @@
 
 namespace pp {
 
-/// What splits the model around such parts, and in them.
+/// The axes that split the model around such parts, and in them.
 struct RegionAxes {
   /// Axes that split batch and sequence elsewhere.
   llvm::ArrayRef<mlir::StringAttr> batch, sequence;
-  /// What "tp", or of its parts, splits a dimension of a value.
+  /// The axes, "tp" or its parts, that split a dimension of a value.
   llvm::function_ref<llvm::SmallVector<mlir::StringAttr>(mlir::Value, unsigned)>
       tensorAxes;
   /// The dimension of values that enter a part without a sequence that those
@@ -36,7 +36,7 @@ mlir::LogicalResult appendRegionSeeds(mlir::func::FuncOp main, MeshAttr mesh,
                                       const RegionAxes &axes,
                                       llvm::SmallVectorImpl<SeedAttr> &seeds);
 
-/// What `shared` may be.
+/// Candidates for `shared`.
 llvm::SmallVector<unsigned>
 findShareable(mlir::func::FuncOp main, MeshAttr mesh, const RegionAxes &axes);
 

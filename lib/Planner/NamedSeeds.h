@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every family of seeds needs: one seed for all layers, and the check that
-// axes find something to split.
+// For every family of seeds: one seed for all layers, and the check that axes
+// find something to split.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_PLANNER_NAMEDSEEDS_H

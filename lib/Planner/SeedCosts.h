@@ -18,7 +18,7 @@
 
 namespace pp {
 
-/// Of one device.
+/// Costs of one device.
 struct StepCost {
   double seconds = 0;
   /// Parameters, and what forward keeps for backward.

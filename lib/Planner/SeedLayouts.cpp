@@ -54,7 +54,7 @@ void SeedLayouts::wish(Value value, ArrayRef<DimShardingAttr> dims, bool isOpen,
   }
 }
 
-/// What seeds and the model ask of the result of `op`.
+/// Adds the requests of seeds and the model for the result of `op`.
 void SeedLayouts::wish(Operation &op, ShardingSpread::Node &node) {
   auto enter = [&](ArrayRef<DimShardingAttr> dims, bool isBarrier,
                    bool isBefore, std::optional<int64_t> priority) {

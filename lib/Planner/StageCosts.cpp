@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of each op, what the axes of the mesh leave to one device and micro-batch
-// (WorkCosts.h), and of each boundary between ops, what crosses it.
+// For each op, the part of one device and micro-batch (WorkCosts.h); for each
+// boundary between ops, the values that cross it.
 //
 //===----------------------------------------------------------------------===//
 #include "SeedLayouts.h"
@@ -39,7 +39,7 @@ private:
   const SeedLayouts &layouts;
   const int64_t microBatches;
   const WorkCosts work;
-  /// What the loss depends on.
+  /// The ops that the loss depends on.
   llvm::DenseSet<Operation *> lossOps;
   /// By origin: messages that begin to cross before it, less those that end.
   std::vector<double> messages, bytes;

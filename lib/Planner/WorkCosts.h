@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// An estimate before kernels exist. Contractions are kernels of their own. All
-// else will be fused: it costs its arithmetic, and the bytes of what it takes
-// from and gives to contractions and the other pass, for only these are in
-// memory. Which part of ops and values one device has, the caller says.
+// An estimate before kernels exist. Contractions are separate kernels. Other
+// ops will be fused: they cost their arithmetic, and the bytes that go to and
+// from contractions and the other pass, for only these are in memory. The
+// caller says which part of ops and values a device has.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_PLANNER_WORKCOSTS_H

@@ -226,7 +226,7 @@ std::string pp::predict::printLinks(const schedule::Topology &topology) {
 }
 
 std::string pp::predict::print(const DeviceMemory &memory) {
-  // Of what is not known nobody has to look for a figure.
+  // Unknown figures are left empty.
   const auto bytesOf = [](const std::optional<uint64_t> &bytes) {
     return !bytes ? std::string("not known") : printBytes(double(*bytes));
   };

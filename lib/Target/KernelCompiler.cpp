@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Equal kernels, also of several images, are compiled once, each in a module of
-// its own, on a pool of threads; what their targets make different comes last.
-// Objects come from the cache where it has them.
+// Equal kernels, also of several images, are compiled once, each in a separate
+// module, on a pool of threads; work that depends on the target comes last.
+// Objects come from the cache if it has them.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Target/KernelCompiler.h"
@@ -34,7 +34,7 @@ using namespace mlir;
 using namespace pp;
 
 struct CompiledKernels::State {
-  /// Where diagnostics point; null when there are no kernels.
+  /// The place of diagnostics; null if there are no kernels.
   LocationAttr location;
   llvm::StringMap<ObjectCode> objects;
   unsigned numCached = 0;

@@ -44,7 +44,7 @@ static std::string targetProcessor(llvm::StringRef level) {
   return level.empty() ? llvm::sys::getHostCPUName().str() : level.str();
 }
 
-/// Of another level's processors there are many.
+/// A level covers many processors.
 static std::string tunedProcessor(llvm::StringRef level) {
   return level == pprt::processorLevel() ? llvm::sys::getHostCPUName().str()
                                          : "generic";

@@ -148,7 +148,7 @@ bool isReadInTime(bufferization::ToTensorOp load, Operation *writer) {
   });
 }
 
-/// What the op that computes `value` writes over; null for other values.
+/// The value that the op of `value` overwrites; null for other values.
 OpOperand *destinationOf(Value value) {
   if (auto op = value.getDefiningOp<DestinationStyleOpInterface>())
     return op.getTiedOpOperand(cast<OpResult>(value));

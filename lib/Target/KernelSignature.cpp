@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read by whoever calls a kernel and by whoever compiles it, so that both see
-// the same parameters. In: a kernel of level 4, after its verifier.
+// Read by callers and compilers of kernels, so that both see the same
+// parameters. In: a kernel of level 4, after its verifier.
 //
 //===----------------------------------------------------------------------===//
 #include "Gpu/Ptx.h"

@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row of the table is the sum of what it was and of its updates, in their
-// order. Where the table's elements can hold a sum, each update is added to its
-// row. Those of bf16 cannot: there all updates of a row are added when the
-// first one's turn comes, in f32, and rounded once. Lists tell which these are,
-// of a number for each row and each update; a table of sums would take more
-// memory than the table itself.
+// A row of the table is the sum of its old value and of its updates, in their
+// order. If the table's elements can hold a sum, each update is added to its
+// row. Elements of bf16 cannot: there all updates of a row are added when the
+// first one's turn comes, in f32, and rounded once. Linked lists, of a number
+// for each row and each update, hold the updates of a row; a table of sums
+// would take more memory than the table itself.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
@@ -18,7 +18,7 @@ using namespace pp;
 namespace {
 
 struct Scatter {
-  /// Where an update goes.
+  /// The destination of an update.
   struct Destination {
     Value row; ///< of the table, if it is inside
     Value isInside;

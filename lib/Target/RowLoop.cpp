@@ -240,7 +240,7 @@ LogicalResult RowLoop::emitOp(Operation *op, const RowLayout &layout) {
 LogicalResult RowLoop::emitOps(ValueRange buffers) {
   Location loc = kernel.getLoc();
   KernelParameters parameters = getKernelParameters(kernel);
-  // Destinations first: what computes a result writes it in place.
+  // Destinations first: the op that computes a result writes it in place.
   SmallVector<Value> destinations;
   for (auto [index, layout] : llvm::enumerate(resultLayouts))
     destinations.push_back(

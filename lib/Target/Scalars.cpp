@@ -112,7 +112,7 @@ Value sign(OpBuilder &b, Operation *op, ValueRange operands) {
   if (isa<FloatType>(type)) {
     above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, zero);
     below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, zero);
-    // What is neither above, below nor equal stays what it is: NaN.
+    // A number that is neither above, below nor equal is NaN and stays.
     Value equal =
         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, zero);
     zero = arith::SelectOp::create(b, loc, equal, zero, x);

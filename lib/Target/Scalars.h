@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels of processors and GPUs have in common: an element of an op's
-// result from elements of its operands. Elementwise ops are attached here, as
-// ScalarOpInterface. In: a verified op of level 1. The reference interpreter
-// says the same apart from this, and judges it.
+// Shared by kernels of processors and GPUs: an element of an op's result from
+// elements of its operands. Elementwise ops are attached here, as
+// ScalarOpInterface. In: a verified op of level 1. The reference interpreter is
+// independent of this, and judges it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_SCALARS_H

@@ -37,10 +37,10 @@ static void addGraphPasses(OpPassManager &manager,
   manager.addPass(createDifferentiate());
 
   // The optimizer is ordinary ops over state arguments, so that states are
-  // sharded, placed and counted as everything else. What gradients nobody asks
-  // for is dropped with the unused work that led to them, and what rules that
-  // know nothing of each other wrote (zeros added, moves undone) is folded
-  // while it is one graph. Equal constants stay apart: each has its stage.
+  // sharded, placed and counted as everything else. Unused gradients are
+  // dropped with the work that led to them, and leftovers of independent rules
+  // (zeros added, moves undone) are folded while it is one graph. Equal
+  // constants stay apart: each has its stage.
   manager.addPass(createAddOptimizer({options.keepGradients}));
   manager.addPass(
       createCanonicalizerPass(GreedyRewriteConfig().enableConstantCSE(false)));
@@ -50,8 +50,8 @@ static void addGraphPasses(OpPassManager &manager,
 
 /// From global tensors to one device's tensors and collectives.
 static void addSpmdPasses(OpPassManager &manager) {
-  // What shares nothing but a constant shall share neither a stage nor a
-  // sharding because of it.
+  // Ops that share only a constant must not share a stage or a sharding because
+  // of it.
   manager.addPass(createSplitConstants());
 
   // Stages first: the cut looks at whole layers, which a partitioned graph no
@@ -63,16 +63,16 @@ static void addSpmdPasses(OpPassManager &manager) {
   manager.addPass(createAnnotateShardings());
   manager.addPass(createPropagateShardings());
 
-  // What needs a dimension whole and has it split, does its work in the shards:
-  // before padding, which would make the dimension whole for it.
+  // Ops that need a split dimension whole work in its shards: before padding,
+  // which would make the dimension whole for them.
   manager.addPass(createSplitScans());
 
   // Only now is it known which dimensions are cut, and how finely; and the
   // partitioner may assume that everything divides.
   manager.addPass(createPadDimensions());
 
-  // The last look at whole tensors and all their shardings: what is noted now
-  // is explained with the program.
+  // The last look at whole tensors and all their shardings; --pp-explain prints
+  // the findings with the program.
   manager.addPass(createLintShardings());
 
   // Collectives where values change their layout, one by one; then what becomes
@@ -90,8 +90,8 @@ static void addPipelinePasses(OpPassManager &manager) {
   manager.addPass(createSplitStages());
   manager.addPass(createSchedule());
 
-  // What one fragment keeps for another is known now; a kernel that is formed
-  // later reads what is left.
+  // The residuals between fragments are known now; kernels that are formed
+  // later read the remaining ones.
   manager.addPass(createTrimResiduals());
 
   // Only now is it known which reductions run in one fragment.
@@ -107,16 +107,15 @@ static void addProgramPasses(OpPassManager &manager,
   manager.addPass(createFormKernels({options.target}));
   manager.addPass(createReserveScratch());
 
-  // What runs beside what is said by the order in which kernels are launched,
-  // which is known now; what is issued early lives longer, which only the lists
-  // show.
+  // The order of kernel launches is known now, and so what can run beside them;
+  // calls that are issued early keep values longer, which only the lists show.
   manager.addPass(createOverlapCollectives());
 
-  // The lists in order, in which every value has a slot; then, for who reads
-  // what and when is known now, one slot for two where nobody can tell; then
-  // the places in memory: a slot's life is a range of its list. Places create
-  // the waits between queues, so that checks come last and see everything that
-  // will run.
+  // First the lists in order, with a slot for every value; then, since all
+  // readers and their order are known, shared slots where that is invisible;
+  // then places in memory: a slot's life is a range of its list. Places create
+  // the waits between queues, so checks come last and see everything that will
+  // run.
   manager.addPass(createLowerToPrograms());
   manager.addPass(createShareSlots());
   manager.addPass(createPlanBuffers());

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: @main of fragments, before or after kernels are formed in them. Changes
-// nothing. What passes was either made by pp-split-stages or can be treated as
-// if it were.
+// nothing. A module that passes was made by pp-split-stages or can be treated
+// as if it were.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Verifier.h"
@@ -97,8 +97,8 @@ LogicalResult PipelineVerifier::verifyFragment(FragmentOp fragment) {
       return fragment.emitOpError()
              << "expects operand " << index << " to be on stage " << stage
              << (isOnce ? " once a step" : "")
-             << ": an argument that it holds, what its fragments compute, or "
-                "what is transferred to it";
+             << ": an argument of the stage, a result of its fragments, or a "
+                "transferred value";
     if (fragment.getPhase() != Phase::Update && numMicroBatches > 1 &&
         operand.getDefiningOp<AccumulateOp>())
       return fragment.emitOpError()

@@ -145,11 +145,11 @@ private:
                            "without programs");
   }
 
-  /// What `pp-run --dry-run` says, from the same instruction lists.
+  /// The output of `pp-run --dry-run`, from the same instruction lists.
   LogicalResult predict() {
     if (failed(expectPrograms("--pp-predict")))
       return failure();
-    // What is not sound, or does not end, has no timeline.
+    // A program that is not sound, or does not end, has no timeline.
     FailureOr<MeshedArtifact> built = buildMeshedArtifact(getOperation());
     if (failed(built))
       return failure();

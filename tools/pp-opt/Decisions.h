@@ -17,7 +17,7 @@
 
 namespace pp::opt {
 
-/// What is asked of the module that the passes leave, and the answers.
+/// The questions about the module after the passes, and the answers.
 struct Decisions {
   enum class Drawing { None, Text, Svg };
 
@@ -32,7 +32,7 @@ struct Decisions {
   bool hasSeenShardings = false;
 
   std::string plan, drawing, explanation, prediction, shardings;
-  /// Of what is advised where there is an explanation.
+  /// Tries the advice of an explanation.
   Trials trials;
 };
 

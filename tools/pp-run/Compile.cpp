@@ -79,7 +79,7 @@ private:
   }
 
   std::string text;
-  /// Of the first error that has one of its own, with what it says.
+  /// The code of the first error that has one, and its message.
   ExitCode code = ExitCode::doesNotCompile;
   std::string first;
   llvm::raw_string_ostream stream;

@@ -33,7 +33,7 @@ static Status writePredictedTrace(const std::string &path,
                               : Trace());
 }
 
-/// What is proved of a program without findings (pprt/Checks.h).
+/// The proofs for a program without findings (pprt/Checks.h).
 static std::string describeChecks(const Options &options) {
   std::string text = "checked: no races, nothing is read before it is written, "
                      "messages match, no deadlock in any order of events";
@@ -42,7 +42,7 @@ static std::string describeChecks(const Options &options) {
   return text + "\n";
 }
 
-/// Each rank has one of its own, as stagingOf() says.
+/// Each rank has a GPU, as in stagingOf().
 static DeviceMemory predictGpu(const Options &options,
                                const ppx::ArtifactT &artifact, const Mesh &mesh,
                                const std::vector<uint64_t> &staging) {

@@ -19,14 +19,14 @@ using namespace pprt;
 namespace {
 
 struct File {
-  /// Of the option that names it, or what it is.
+  /// The option that names it, or its kind.
   std::string what;
   std::string path;
 };
 
 } // namespace
 
-/// Of `--data=KIND:PATH` the path; empty if it is of another kind.
+/// The path of `--data=KIND:PATH`; empty for another kind.
 static std::string pathOfData(const Options &options, const std::string &kind) {
   return options.data.compare(0, kind.size(), kind) == 0
              ? options.data.substr(kind.size())
@@ -58,7 +58,7 @@ Status pp::run::checkOverwrites(const Options &options,
                                     {"the plan", planFile}};
   auto refuse = [](const File &output, const std::string &other) {
     return Status(ExitCode::usage, output.what +
-                                       " expects a file of its own, got '" +
+                                       " expects another file, got '" +
                                        output.path + "', which is " + other);
   };
   for (size_t i = 0; i < outputs.size(); ++i) {

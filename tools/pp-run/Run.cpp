@@ -31,7 +31,7 @@ using namespace pprt::host;
 
 namespace {
 
-/// Whether all that a GPU has is within the limit.
+/// Whether the memory of each GPU is within the limit.
 Status checkGpus(const Options &options, bool isShared,
                  const ppx::ArtifactT &artifact,
                  const std::vector<uint64_t> &staging) {
@@ -93,7 +93,7 @@ Status checkProgram(const Options &options, const World &world,
   return Status(status.code(), options.input + ": " + status.message());
 }
 
-/// What cannot be told or written is better known before hours of training.
+/// Fails before hours of training if results cannot be returned or written.
 Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
   if (!findLoss(artifact))
     return Status(ExitCode::badArtifact,
@@ -109,8 +109,8 @@ Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
   return {};
 }
 
-/// Writes all that can be written, whatever else cannot; in process 0, to which
-/// the others give what they have.
+/// Writes every output that can be written, even if others fail, in process 0,
+/// to which the others send their data.
 Status writeResults(const Options &options, const Session &session,
                     const World &world, const Report &report,
                     const LastSteps *lastSteps) {
@@ -176,8 +176,8 @@ Status prepareProgram(Options &options, World &world, Source &source,
   return share(world, options, *level, source.program);
 }
 
-/// Compares with the model. Of several processes the first does, while the
-/// others repeat what it does to the sessions that all share.
+/// Compares with the model. With several processes the first one does, while
+/// the others repeat its calls to the shared sessions.
 Expected<VerifyReport> verifyIn(std::shared_ptr<World> world,
                                 const Source &source, const Start &start) {
   Expected<VerifyReport> verified = VerifyReport();
@@ -216,8 +216,8 @@ void tellOfUnfused(const std::vector<UnfusedProduct> &products) {
   std::cout << std::endl;
 }
 
-/// Threads are planned, with the memory that each needs: a run cannot add any.
-/// Whoever names them knows.
+/// Threads are planned, with the memory that each needs, so a run cannot add
+/// any. No hint if the user named them.
 void tellOfIdleCores(const Options &options, const World &world,
                      const Session &session) {
   const uint64_t ranks =
@@ -305,7 +305,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     return session.status();
   if (tells)
     tellOfIdleCores(options, *world, **session);
-  // So that nobody takes it for the real one.
+  // Distinguishes emulated devices from real ones.
   if (const std::string &name = (*session)->device();
       tells && !options.quiet && name != options.device)
     std::cout << "on " << name << ", emulated libraries: times mean nothing"
@@ -331,8 +331,8 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     if (all && tells && !options.quiet)
       std::cout << options.device << " counted " << printCounts(*all) << "\n";
   }
-  // A run that ended between steps keeps what it learnt, as if it had been
-  // asked for fewer; one that failed within a step only tells what it measured.
+  // A run that ended between steps saves its parameters, like one with fewer
+  // steps; one that failed within a step only reports its measurements.
   Options results = options;
   if (!keeps)
     results.save.clear();

@@ -24,7 +24,7 @@ struct Source {
   std::unique_ptr<SourceModule> module;
   Compiled program;
   std::vector<uint64_t> staging; ///< stagingOf(), if it was checked
-  /// What a file has, for a dry run to tell; empty for a module.
+  /// Description of a file's images for a dry run; empty for a module.
   std::string images;
 };
 
@@ -33,7 +33,7 @@ pprt::Expected<Source> loadSource(const Options &options,
                                   const pprt::World &world,
                                   const std::string &level);
 
-/// What --reference names; null if it names nothing.
+/// The module or artifact of --reference; null without the option.
 pprt::Expected<std::unique_ptr<SourceModule>>
 loadReference(const Options &options);
 

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `--verify` compares: a session, or the reference interpreter. Both
-// start from the same values, take the same batches, and tell the same things.
+// The two sides of `--verify`: a session, or the reference interpreter. Both
+// start from the same values, take the same batches, and return the same
+// values.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_STEPPER_H
@@ -36,7 +37,7 @@ void shake(std::vector<double> &values, double rounding);
 /// Steps a session that has begun; it must outlive the stepper.
 std::unique_ptr<Stepper> makeSessionStepper(pprt::Session &session);
 
-/// What a session's parameters and states hold.
+/// The parameters and states of a session.
 pprt::Expected<pprt::host::StepValues>
 readArguments(const pprt::Session &session);
 

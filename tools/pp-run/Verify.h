@@ -22,7 +22,7 @@
 
 namespace pp::run {
 
-/// What every session of a run starts from.
+/// The start of every session of a run.
 struct Start {
   const Options &options;
   const pprt::host::Batches &batches;
@@ -40,11 +40,11 @@ struct Start {
 pprt::Expected<std::unique_ptr<pprt::Session>>
 startSession(const Compiled &program, const Start &start);
 
-/// Who is compared with whom.
+/// The two sides of a comparison.
 struct Compared {
-  /// What the program was compiled from; null for an artifact.
+  /// The source of the program; null for an artifact.
   SourceModule *module;
-  /// What the module, if it is still a model, is compared with; null: itself.
+  /// The reference of the module, if it is still a model; null: itself.
   SourceModule *reference;
   const Compiled &program;
 };

@@ -15,7 +15,7 @@
 
 namespace pp::gpu {
 
-/// What a rule is asked.
+/// The question to a rule.
 struct Question {
   Elements &elements;
   mlir::Operation *op;
@@ -32,7 +32,7 @@ struct Question {
   mlir::Value askOne(unsigned operand, const Place &place) const {
     return ask(operand, place).front();
   }
-  /// Of an operand of rank 0.
+  /// Asks for the element of an operand of rank 0.
   mlir::Value askScalar(unsigned operand) const {
     return askOne(operand, elements.at({}, llvm::ArrayRef<Index>()));
   }
@@ -52,7 +52,7 @@ std::optional<Scalars> applyRule(const Question &question);
 /// that only some threads come to, or that comes again and again.
 void computeScalars(Elements &elements);
 
-/// What several rules, and rows, do with the elements that they meet.
+/// How several rules, and rows, combine elements.
 struct Reducer {
   llvm::SmallVector<mlir::TypedAttr> start;
   /// Both sides have as many values as `start`. The left side's elements come
@@ -63,7 +63,7 @@ struct Reducer {
   /// The result, of what all are combined to.
   std::function<mlir::Value(mlir::ValueRange)> finish;
 };
-/// Of a reduce or an argmax.
+/// The reducer of a reduce or an argmax.
 Reducer getReducer(mlir::OpBuilder &builder, mlir::Operation *op);
 /// The dimensions that they drop.
 llvm::SmallVector<int64_t> getReducedDimensions(mlir::Operation *op);

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Serial loops over taps. What lies outside of an operand is asked at its edge
-// and not taken.
+// Serial loops over taps. Places outside of an operand are read at its edge and
+// ignored.
 //
 //===----------------------------------------------------------------------===//
 #include "../Scalars.h"

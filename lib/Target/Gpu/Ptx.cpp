@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Structured control flow and scalars to the LLVM dialect, functions of
-// mathematics to calls of libdevice, whose bodies are linked in: what is left
-// is code without calls. PTX is of the oldest version that knows the
-// architecture, but not older than CUDA 12.0, so that most drivers take it.
+// Structured control flow and scalars become the LLVM dialect, functions of
+// mathematics become calls of libdevice, whose bodies are linked in, so the
+// result has no calls. PTX is of the oldest version that knows the
+// architecture, but at least that of CUDA 12.0, so that most drivers take it.
 //
 //===----------------------------------------------------------------------===//
 #include "Ptx.h"
@@ -167,8 +167,8 @@ void limitUnrolling(llvm::Module &module) {
   }
 }
 
-/// Links what `module` calls. Of the library only that is read: all of it
-/// takes longer than the rest of a kernel's compilation.
+/// Links the functions that `module` calls. Reads only those of the library:
+/// all of it would take longer than the rest of a kernel's compilation.
 llvm::Error linkLibdevice(llvm::Module &module) {
   if (llvm::all_of(module.functions(), [](const llvm::Function &function) {
         return !function.isDeclaration() || function.isIntrinsic();
@@ -188,8 +188,8 @@ llvm::Error linkLibdevice(llvm::Module &module) {
   return llvm::Error::success();
 }
 
-/// What no architecture makes different: functions inlined, optimised. The
-/// rules that ask for one are told the oldest.
+/// Work that is the same for all architectures: inlining, optimization. Rules
+/// that ask for an architecture get the oldest.
 FailureOr<std::unique_ptr<llvm::Module>>
 optimize(ModuleOp kernel, StringRef symbol, llvm::LLVMContext &context) {
   std::unique_ptr<llvm::TargetMachine> machine = createMachine("sm_80", kernel);
@@ -256,7 +256,7 @@ void pp::gpu::registerGpuDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-/// Of 8 bytes each, in the 4352 of every architecture that is compiled for.
+/// Parameters of 8 bytes each, in the 4352 bytes of every architecture.
 static constexpr unsigned kMostParameters = 544;
 
 FailureOr<SmallVector<std::string>>

@@ -17,18 +17,18 @@ using namespace pp::gpu;
 
 /// Threads of a block of several rows.
 static constexpr int64_t kSmallBlock = 128;
-/// Of a multiprocessor, and threads of it that there are at least.
+/// Registers of a multiprocessor, and its least number of threads.
 static constexpr int64_t kRegisters = 65536, kThreads = 512;
 /// Registers for all but the elements that a lane keeps, and their places:
 /// indices, sums, what is being computed, and a few tensors' addresses.
 static constexpr int64_t kOtherRegisters = 56, kFewTensors = 8;
-/// Of a place in memory.
+/// Registers of an address.
 static constexpr int64_t kAddressRegisters = 2;
 /// Elements of a part up to which a lane takes them without a loop, so that
 /// code stays short.
 static constexpr int64_t kMostInRegisters = 32;
-/// Elements that a lane adds up where it has columns side by side: what lanes
-/// then hand each other is little beside them.
+/// Elements that a lane adds up if it has neighbouring columns: combining lanes
+/// costs little beside them.
 static constexpr int64_t kAddedAcross = 256;
 
 int64_t pp::gpu::getLeastBlocks(int64_t block) {
@@ -87,7 +87,7 @@ static SmallVector<RowSum> findSums(func::FuncOp kernel,
   return sums;
 }
 
-/// What a block needs of shared memory.
+/// Bytes of shared memory that a block needs.
 static int64_t countSharedBytes(RowMapping &mapping, int64_t width) {
   int64_t bytes = 0;
   mapping.handedBytes = 0;
@@ -140,8 +140,8 @@ static void fitShared(RowMapping &mapping, int64_t width) {
 
 namespace {
 
-/// What a lane keeps of a value, while reductions are computed one after the
-/// other and then results are stored.
+/// Values that a lane keeps while reductions are computed one after the other
+/// and then results are stored.
 class Live {
 public:
   Live(func::FuncOp kernel, const RowParts &parts, ArrayRef<RowSum> sums)
@@ -154,8 +154,8 @@ public:
       reach(result, sums.size());
   }
 
-  /// Registers of all that is kept at once, where a lane has `count(elements)`
-  /// of a part.
+  /// Registers of everything kept at once, if a lane has `count(elements)` of a
+  /// part.
   int64_t countRegisters(llvm::function_ref<int64_t(int64_t)> count) const {
     std::vector<int64_t> words(sums.size() + 1, 0);
     for (auto &[value, phase] : first) {
@@ -209,8 +209,8 @@ static int64_t countOfLane(int64_t elements, int64_t lanes, int64_t width) {
   return llvm::divideCeil(elements, lanes * width) * width;
 }
 
-/// The fewest lanes, from those on that have a run each, that keep a row in
-/// registers. Where none do, rows are read again for each reduction.
+/// Finds the fewest lanes, at least one run each, that keep a row in registers.
+/// If there are none, rows are read again for each reduction.
 static void fitRegisters(RowMapping &mapping, func::FuncOp kernel,
                          const RowParts &parts, int64_t longest,
                          int64_t width) {

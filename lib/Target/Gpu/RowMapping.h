@@ -46,11 +46,12 @@ struct RowMapping {
   /// Sums across that find no room in shared memory: each lane does them for
   /// itself.
   int64_t sumsApart = 0;
-  /// Of shared memory, what lanes hand each other.
+  /// Shared memory for values that lanes exchange.
   int64_t handedBytes = 0;
 
   int64_t block() const { return lanes * rowsPerBlock; }
-  /// Of a sum across; what is kept is `step` elements at once.
+  /// Elements beside each other of a sum across; `step` elements are kept at
+  /// once.
   int64_t countBeside(const RowSum &sum, int64_t width) const;
 };
 

@@ -41,7 +41,7 @@ public:
   void store(ArrayRef<Destination> destinations);
 
 private:
-  /// What the lanes have computed together.
+  /// Values that the lanes have computed together.
   struct Computed {
     RowLayout layout;
     Scalars scalar; ///< in registers, if it is one element
@@ -54,7 +54,7 @@ private:
                                  e.indices.get(index),
                                  e.indices.getLiteral(end));
   }
-  /// Where the row's part begins.
+  /// The start of the row's part.
   Index startOf(const RowDigit &digit);
   /// The place in a tensor of local element `local`.
   const Place &placeOf(RankedTensorType type, const RowLayout &layout,
@@ -163,7 +163,7 @@ Scalars Rows::overPart(
                  carried, [&](const Index &base, ValueRange before) {
                    return takeTurn(base, true, before);
                  });
-  // Some lanes have a turn more: nobody else asks whether elements count.
+  // Some lanes have one more turn: only here elements may not count.
   return full < size ? takeTurn(IndexBuilder::literal(full), false, now) : now;
 }
 
@@ -350,7 +350,7 @@ void Rows::computeReductions() {
   for (const RowSum &sum : mapping.sums)
     left.push_back(&sum);
   while (!left.empty()) {
-    // The first, and what goes with it and waits for none that are left.
+    // The first sum, and those that go with it and wait for no remaining one.
     SmallVector<const RowSum *> together, others;
     for (const RowSum *sum : left) {
       const bool joins =
@@ -385,7 +385,7 @@ void Rows::store(ArrayRef<Destination> destinations) {
       group = groups.insert(groups.end(), std::vector<unsigned>());
     group->push_back(index);
   }
-  // What overwrites an argument comes when nobody reads it any more.
+  // A result that overwrites an argument comes after the last reader.
   auto overwrites = [&](const std::vector<unsigned> &group) {
     return llvm::any_of(group, [&](unsigned index) {
       return bool(destinations[index].inPlaceOf);
@@ -419,7 +419,8 @@ void Rows::store(ArrayRef<Destination> destinations) {
               elements.push_back(e.get(result, place, &parts.results[index]));
             }
           };
-          // What a lane has no use for, another one may have overwritten.
+          // Another lane may have overwritten elements that this lane does not
+          // use.
           const bool isGuarded = overwrites(group);
           if (!isGuarded)
             compute();

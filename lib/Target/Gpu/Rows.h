@@ -14,7 +14,7 @@
 
 namespace pp::gpu {
 
-/// Where a result goes.
+/// The destination of a result.
 struct Destination {
   mlir::Value result;              ///< in the kernel, without padding of rows
   mlir::RankedTensorType inMemory; ///< with it

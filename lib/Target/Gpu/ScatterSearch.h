@@ -22,7 +22,7 @@ struct SearchedIndices {
   int64_t entries, rows, indices;
   /// Elements of a row.
   int64_t rowElements;
-  /// What says no row of its entry says none of another, nor if cut to an i32.
+  /// Whether an index that names no row also names none if cut to an i32.
   bool isNarrow;
 
   /// There is something to look through, and an i32 counts all of it.

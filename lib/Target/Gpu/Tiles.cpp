@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-/// What memory gives at least.
+/// The smallest unit of memory.
 static constexpr int64_t kSectorBytes = 32;
 
 /// The last dimension that has more than one element; -1: none.

@@ -27,7 +27,7 @@ using namespace pp;
 
 namespace {
 
-/// What a contraction takes along.
+/// Ops around a product that a contraction includes.
 struct Absorption {
   size_t lhsViews, rhsViews, resultSteps;
   bool withSum;
@@ -78,7 +78,7 @@ private:
   SmallVector<Operation *> lhsViews, rhsViews; ///< from the product back
   SmallVector<ResultStep> resultSteps;         ///< from the product on
   Operation *sum = nullptr;                    ///< of an operand
-  // Of the kernel that is tried:
+  // The candidate kernel:
   SmallVector<Value> inputs;
   SmallVector<Value> outputs; ///< what it takes the place of, the product first
   llvm::SetVector<Operation *>
@@ -176,7 +176,7 @@ bool ContractionFormer::findOutputs(ArrayRef<ResultStep> steps, bool withSum) {
       return !replaced.contains(user);
     });
   };
-  // Whether the value is handed out, or nobody's business any more.
+  // Whether the value becomes an output, or has no reader left.
   auto settle = [&](Value value, bool mayBeOutput) {
     if (value != outputs.front() && isNeeded(value)) {
       if (!mayBeOutput)
@@ -205,8 +205,8 @@ bool ContractionFormer::findOutputs(ArrayRef<ResultStep> steps, bool withSum) {
   return true;
 }
 
-/// The op that the launch is put before: what it reads is there, and what needs
-/// its results comes later. Null if there is no such place.
+/// The op before which the launch goes: behind its operands, and before all
+/// readers of its results. Null if there is no such place.
 Operation *ContractionFormer::findPlace() {
   Operation *place = outputs.front().getDefiningOp();
   Block *block = place->getBlock();
@@ -438,7 +438,7 @@ void ContractionFormer::run() {
     straighten(dot);
   else
     straighten(cast<ConvolutionOp>(product));
-  // What is still none (a tensor without elements) stays one, hence loops.
+  // Remaining products (of tensors without elements) become loops.
   tryAll();
 }
 

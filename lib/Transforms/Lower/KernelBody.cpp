@@ -53,7 +53,7 @@ ExactOps::ExactOps(func::FuncOp function, bool isStrict) : isStrict(isStrict) {
   });
 }
 
-/// With all that leads to the value, through the bounds of fragments.
+/// Adds everything that leads to the value, across fragments.
 void ExactOps::add(Value value) {
   SmallVector<Value> work{value};
   while (!work.empty()) {

@@ -2,12 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of pp-form-kernels. bf16 is how values lie in memory: between the ops
-// of one kernel they are f32, and rounded where they are written. Every op
-// rounds, as its type says, where bits decide something: what a comparison
-// finds must be what other kernels have computed (ExactOps); and where the plan
-// says `numerics = "strict"`. Kernels without such ops are marked
-// `pp.approximate`.
+// A part of pp-form-kernels. bf16 is a type of memory: between the ops of one
+// kernel values are f32, and rounded where they are written. Every op rounds as
+// its type says if bits decide something, because a comparison must find the
+// values that other kernels have computed (ExactOps), and if the plan has
+// `numerics = "strict"`. Kernels without such ops are marked `pp.approximate`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_KERNELBODY_H
@@ -49,7 +48,7 @@ public:
 
   /// `argument` has the value's elements, or f32 for bf16.
   void addArgument(mlir::Value value, mlir::Value argument);
-  /// Copies `op`, without the marks of earlier levels, and what it reads of
+  /// Copies `op`, without the marks of earlier levels, and its operands from
   /// ops that belong to no kernel.
   void add(mlir::Operation *op);
   /// The copy of `value`, of its own type or of f32.

@@ -44,7 +44,7 @@ bool readsManyForEach(Operation *op) {
   return op->hasTrait<ReadsMany>();
 }
 
-/// What is copied several times is computed once.
+/// Values that are copied several times are computed once.
 bool repeatsElements(Operation *op) {
   auto gather = dyn_cast<GatherOp>(op);
   return gather && ranked(gather).getNumElements() >=
@@ -292,8 +292,8 @@ static void extendOptions(SmallVectorImpl<RowOption> &options, Operation *op,
   });
 }
 
-/// Where rows are kept, ops are judged one by one: all of them share a core's
-/// cache. Else all keep what they read in registers.
+/// If rows are kept, ops are judged one by one: all of them share a core's
+/// cache. Otherwise all keep their operands in registers.
 int64_t KernelClusters::countElements(ArrayRef<KernelCluster *> merged) const {
   int64_t count = 0;
   if (!tuning.keepsRows)

@@ -46,10 +46,10 @@ struct KernelCluster {
 /// transfers, fragments.
 bool isOrderedOp(mlir::Operation *op);
 
-/// The ops of a block that cost nothing to compute again where they are used:
+/// The ops of a block that cost nothing to recompute where they are used:
 /// literals, counters, coordinates, masks made of these, broadcasts, and slices
-/// that leave out padding of rows. Found once, since whether an op is a mask
-/// depends on all that leads to it.
+/// that remove padding of rows. Found once, since whether an op is a mask
+/// depends on everything that leads to it.
 class FreeOps {
 public:
   explicit FreeOps(mlir::Block &block);
@@ -72,8 +72,8 @@ public:
 
   /// Puts every op that is not free into a cluster.
   void clusterOps();
-  /// Has clusters that need nothing of each other share kernels, where the
-  /// target wishes so (ClustersBeside.cpp).
+  /// Lets independent clusters share kernels, if the target asks for it
+  /// (ClustersBeside.cpp).
   void joinBeside();
   /// Clones cheap ops into the clusters that read them where this saves
   /// traffic.

@@ -4,9 +4,9 @@
 //
 // Takes level 3 with formed kernels and a schedule; adds one pp.program per
 // stage. @main stays as the table of arguments and results (its body is
-// dropped: the programs replace it). Every value has a slot of its own: what a
-// kernel overwrites is copied first, and pp-share-slots finds the copies that
-// need not be.
+// dropped: the programs replace it). Every value has a separate slot: operands
+// that a kernel overwrites are copied first, and pp-share-slots finds the
+// unnecessary copies.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
@@ -295,7 +295,7 @@ LogicalResult StageLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
     auto chosen = destination.find(result);
     return chosen != destination.end() && chosen->second.adds;
   });
-  // What is overwritten may be read again.
+  // An overwritten operand may be read again.
   llvm::DenseMap<int64_t, int64_t> overwritten; // slots by operand
   for (auto [index, result] : llvm::enumerate(launch.getResults()))
     if (int64_t operand = getInplaceOperand(kernel, index); operand >= 0) {

@@ -125,7 +125,7 @@ Fragment::findFree() const {
       free.push_back(&op);
       firstReader[&op] = block.getTerminator();
     }
-  // What is gathered twice is needed when the second of the results is.
+  // A call with several results is needed when the first reader of any runs.
   for (Operation *op : llvm::reverse(free))
     for (Operation *user : op->getUsers()) {
       auto between = firstReader.find(user);
@@ -160,7 +160,7 @@ void Fragment::moveUp(uint64_t ahead) {
     }
   Operation *first = &*llvm::find_if(
       block, [&](Operation &op) { return !moved.contains(&op); });
-  // Kernels go up with the first call that needs them, and never down.
+  // Kernels move up with the first call that needs them, and never down.
   llvm::DenseMap<Operation *, unsigned> places;
   for (Operation &op : block)
     places[&op] = places.size();

@@ -33,7 +33,7 @@ pp::putInSequence(ArrayRef<SlotCopy> copies,
       sequence.push_back({target, saved, type});
       for (size_t reader : readers[target])
         pending[reader].source = saved;
-      // The map may move what it holds when it takes the new slot.
+      // The map may move its entries when it takes the new slot.
       SmallVector<size_t> moved = std::move(readers[target]);
       readers.erase(target);
       readers[saved] = std::move(moved);

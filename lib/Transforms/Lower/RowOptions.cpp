@@ -66,9 +66,9 @@ bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>();
 }
 
-/// What the known layouts say about operand `index` of `op`; looks through one
-/// broadcast, and a slice that leaves out padding of rows. Nothing known is a
-/// layout of unknowns; nothing at all: a conflict.
+/// The layouts that follow for operand `index` of `op`; looks through one
+/// broadcast, and a slice that removes padding of rows. If nothing is known: a
+/// layout of unknowns; nothing on a conflict.
 std::optional<PartialLayout> knownFrom(const RowOption &option, Operation *op,
                                        unsigned index) {
   PartialLayout unknown(ranked(op->getResult(0)).getRank());

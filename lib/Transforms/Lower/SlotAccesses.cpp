@@ -20,7 +20,7 @@ SmallVector<SlotAccess> pp::getAccesses(Operation &op, SymbolTable &symbols) {
         op.getAttrOfType<FlatSymbolRefAttr>("kernel").getValue());
     bool accumulate = isa<RunOp>(op) && cast<RunOp>(op).getAccumulate();
     bool isGated = isa<GateOp>(op);
-    // What a kernel that is skipped does not write keeps its value.
+    // A skipped kernel keeps the values that it would write.
     for (auto [slot, parameter] :
          llvm::zip(slots, getRunParameters(kernel, accumulate)))
       add(slot, parameter.reads || isGated, parameter.writes);

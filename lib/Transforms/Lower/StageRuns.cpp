@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expects what verifyPipeline accepts. Runs the schedule with the least memory
-// that a stage may have: a run waits until all that its stage sent before is
-// received, as if it wrote over it, and a receive until the run listed before
-// it has ended, as if that freed its place. What ends here has no circle of
-// waits wherever slots are placed, since a wait only points back in a list.
+// Assumes a module that verifyPipeline accepts. Simulates the schedule with the
+// least memory that a stage may have: a run waits until everything that its
+// stage has sent is received, as if it overwrote it, and a receive until the
+// run listed before it has ended, as if that freed its place. A schedule that
+// ends here has no circle of waits wherever slots are placed, since a wait only
+// points back in a list.
 //
 //===----------------------------------------------------------------------===//
 #include "StageRuns.h"
@@ -100,7 +101,7 @@ private:
   bool hasRun(RunPlace run) const {
     return run.index < progress[run.stage].next;
   }
-  /// Where `stage` finds what `transfer` brings for its next run.
+  /// The place at which `stage` gets the value of `transfer` for its next run.
   RunPlace findSource(TransferOp transfer, int64_t microBatch) const;
 
   bool receive(int64_t source, int64_t target);
@@ -194,8 +195,8 @@ std::optional<int64_t> Rendezvous::findObstacle(int64_t stage,
   return std::nullopt;
 }
 
-/// No stage can go on: each waits for another, and so for a circle of them.
-/// There, whoever is waited for as a receiver receives.
+/// If no stage can go on, there is a circle of stages that wait for each other.
+/// There, the stages that are awaited as receivers receive.
 LogicalResult Rendezvous::receiveInCircle() {
   Value missing;
   int64_t stage = 0;

@@ -29,7 +29,7 @@ struct RunPlace {
   size_t index;
 };
 
-/// What one stage does in a step.
+/// The work of one stage in a step.
 struct StageRuns {
   std::vector<Run> runs;
   /// For each run, and for the end of the list: the runs whose results are
@@ -37,7 +37,7 @@ struct StageRuns {
   std::vector<llvm::SmallVector<RunPlace, 2>> receives;
 };
 
-/// What the prologue and the update compute exists once a step (-1), all else
+/// Values of the prologue and the update exist once a step (-1), all others
 /// once per micro-batch; without micro-batches that is once, too.
 int64_t instanceOf(FragmentOp fragment, int64_t microBatch);
 

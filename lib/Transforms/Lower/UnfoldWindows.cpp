@@ -15,7 +15,7 @@ using namespace pp;
 
 namespace {
 
-/// What slides along a dimension of lhs, and where that is in the others.
+/// A window along a dimension of lhs, and its dimensions in the others.
 struct Slide {
   Window window;
   int64_t lhs, rhs, result, positions;
@@ -58,7 +58,7 @@ private:
   Value countRows(ArrayRef<int64_t> sizes, ArrayRef<int64_t> padded,
                   Type element);
   Value unfold();
-  /// Of the copies, the dimension that dimension `dim` of lhs has become.
+  /// The dimension of the copies that dimension `dim` of lhs becomes.
   int64_t placeOf(int64_t dim) const {
     return dim < first ? dim : dim + int64_t(slides.size());
   }
@@ -260,8 +260,8 @@ DotGeneralOp Unfolder::multiply(Value lhs, ArrayRef<int64_t> lhsBatch,
   llvm::sort(contract);
   llvm::sort(free);
   const int64_t tail = findTail(lhs, contract, free);
-  // Of rhs, taps that are alone are left out, of the result, positions; what
-  // the tail of lhs meets is one dimension.
+  // Single taps of rhs and single positions of the result are dropped; the
+  // dimensions behind the windows of lhs become one.
   const auto rhsType = ranked(op.getRhs());
   SmallVector<int64_t> rhsShape, rhsPlace;
   for (int64_t dim = 0; dim < rhsType.getRank(); ++dim) {

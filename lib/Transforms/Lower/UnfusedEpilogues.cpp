@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a contraction kernel. Out: what it does to its product, without the
-// product: its body, given what the library leaves then. That lies as the
-// result does; so views between epilogues and the result are applied to all
-// else that these epilogues read.
+// In: a contraction kernel. Out: its epilogues without the product, applied to
+// the library's output. That has the layout of the result, so views between
+// epilogues and the result are applied to the other operands of these
+// epilogues.
 //
 //===----------------------------------------------------------------------===//
 #include "FormKernels.h"
@@ -177,7 +177,7 @@ bool EpilogueFormer::divide() {
   SmallVector<DenseI64ArrayAttr> layouts;
   for (Value result : end->getOperands()) {
     auto found = option.layouts.find(result);
-    // Or it is an argument, of which each row has what it overwrites.
+    // Or it is an argument, of which each row has the part that it overwrites.
     if (found == option.layouts.end() &&
         result.getType() == end->getOperand(0).getType())
       found = option.layouts.find(end->getOperand(0));

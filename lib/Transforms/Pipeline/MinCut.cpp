@@ -64,7 +64,7 @@ SmallVector<unsigned> NodeCut::solve() {
     while (push(kSource, kInfinite) > 0)
       ;
   }
-  // What can still send to the sink lies behind the cut.
+  // Nodes that can still send to the sink lie behind the cut.
   SmallVector<bool> isBehind(leaving.size(), false);
   isBehind[kSink] = true;
   SmallVector<unsigned> work{kSink};

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pp-trim-residuals chooses by. Prices are not negative.
+// The minimum cut of pp-trim-residuals. Prices are not negative.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_PIPELINE_MINCUT_H

@@ -76,7 +76,7 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
   // on the first.
   while (Value value = placement.findOutOfReach()) {
     placement.sums[value];
-    // What a sum brings to a stage is there in the update alone.
+    // A stage has the result of a sum in the update only.
     for (Operation *op : placement.stepOps)
       if (failed(placement.placeInStep(*op)))
         return failure();
@@ -153,10 +153,11 @@ LogicalResult StepPlacement::classify(Operation &op) {
     perStep |= operandClass == TimeClass::PerStep;
   }
   if (getKind(&op) == Kind::Prologue && (perMicroBatch || perStep))
-    return op.emitOpError("of kind prologue expects what is computed from "
-                          "parameters and states alone, got an operand that is "
-                          "not (step_c5)");
-  // What is accumulated is computed once for each, even if always the same.
+    return op.emitOpError("of kind prologue expects operands computed from "
+                          "parameters and states alone, got another one "
+                          "(step_c5)");
+  // An accumulated value is computed once per micro-batch, even if it is always
+  // the same.
   perMicroBatch |= timeAxis && !perStep &&
                    llvm::any_of(op.getUsers(), llvm::IsaPred<AccumulateOp>);
   bool isOfUpdate =
@@ -199,8 +200,8 @@ LogicalResult StepPlacement::placeInMicroBatch(Operation &op) {
   return success();
 }
 
-/// What is computed from parameters is computed where they are, but for a sum;
-/// what else an op needs may be brought there.
+/// Ops on parameters run where these are, except sums; other operands may be
+/// brought there.
 LogicalResult StepPlacement::placeInStep(Operation &op) {
   Stages home = allStages;
   auto meet = [&](Value operand) {
@@ -215,8 +216,8 @@ LogicalResult StepPlacement::placeInStep(Operation &op) {
   for (Value operand : llvm::make_filter_range(op.getOperands(), isShared))
     if (!meet(operand) && !isa<AddOp>(op))
       return op.emitOpError()
-             << "expects a stage that holds every parameter and state this is "
-                "computed from, got none; pp-cut-stages puts them together";
+             << "expects a stage that holds all parameters and states of its "
+                "operands, got none; pp-cut-stages assigns them";
   for (Value operand : op.getOperands())
     if (!isShared(operand))
       meet(operand);
@@ -228,7 +229,7 @@ LogicalResult StepPlacement::placeInStep(Operation &op) {
 }
 
 /// Fragments of a micro-batch follow each other: forward from the first stage
-/// on, then backward from the last. What they read was computed before.
+/// on, then backward from the last. Their operands were computed before.
 LogicalResult StepPlacement::verifyOrder() {
   auto turnOf = [&](Operation *op, int64_t stage) {
     return getKind(op) == Kind::Forward ? stage : 2 * numStages - 1 - stage;
@@ -355,9 +356,8 @@ bool StepPlacement::lacksOneOperand(Value value) const {
          size(operands.front()) <= size(value);
 }
 
-/// Follows what is asked for from the results through the update. Returns the
-/// first value that has to come from a sum that is none yet; null if every
-/// stage has what it needs.
+/// Follows requests from the results through the update. Returns the first
+/// value that has to come from a new sum; null if every stage has its operands.
 Value StepPlacement::findOutOfReach() {
   asked.clear();
   Operation *terminator = main.getBody().front().getTerminator();

@@ -2,16 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In and out: level 3. Backward fragments need values of forward ones. Which
-// of them are kept, and which are computed again from those, is a minimum cut:
-// a node per value of the forward fragment, between what cannot be computed
-// again (contractions, reductions, gathers, collectives, received values) and
-// what the backward fragment reads. A node's price is its bytes, twice those
-// if only keeping it brings it to memory. What memory holds already and a
-// contraction will read again is kept for nothing, for computing it again would
-// write it again; so are arguments. What would be computed again from its like
-// of the layer before is kept, too: else the first layer's backward work would
-// be that of all layers, at once.
+// In and out: level 3. Backward fragments need values of forward ones. Which of
+// them are kept, and which are recomputed from those, is a minimum cut: a node
+// per value of the forward fragment, between the values that cannot be
+// recomputed (contractions, reductions, gathers, collectives, received values)
+// and the values that the backward fragment reads. A node's price is its bytes,
+// twice those if only keeping it brings it to memory. Values in memory that a
+// contraction will read again are kept for nothing, because recomputing would
+// write them again; so are arguments. A value that would be recomputed from the
+// same value of the layer before is kept, too: otherwise the first layer's
+// backward work would be that of all layers, at once.
 //
 //===----------------------------------------------------------------------===//
 #include "MinCut.h"
@@ -47,7 +47,7 @@ bool readsMemory(Operation *op) {
          (!isGraphOp(op) && !isa<AxisIndexOp, YieldOp>(op));
 }
 
-/// What one backward fragment reads of one forward fragment.
+/// The values that one backward fragment reads of one forward fragment.
 class ResidualTrimmer {
 public:
   ResidualTrimmer(FragmentOp forward, FragmentOp backward)
@@ -103,7 +103,7 @@ Value ResidualTrimmer::baseOf(Value value) {
   return value;
 }
 
-/// The contraction writes what it hands on after all it takes along
+/// The contraction writes its results after all its epilogues
 /// (FormContractions.cpp).
 void ResidualTrimmer::addContraction(Operation *product) {
   Value value = product->getResult(0);

@@ -33,7 +33,7 @@ Alternatives::priceAsItLies(OpOperand &use, const Layout &has,
     return std::nullopt;
   const unsigned index = use.getOperandNumber();
   const ShardingRule rule = shardable.getShardingRule();
-  // What a result has goes first: so the operand stands as one.
+  // The result's axes go first, so the operand takes the result's place.
   ShardingRule first = rule;
   first.results.insert(first.results.begin(), rule.operands[index]);
   SmallVector<const Layout *> results{&has}, operands;
@@ -136,7 +136,7 @@ std::vector<Cause::Alternative> Alternatives::find(OpOperand &use,
   };
   Value value = use.get();
   const std::string reader = use.getOwner()->getName().getStringRef().str();
-  // What was built in place of something else knows of that.
+  // An op built in place of another one records that.
   Operation *builtFor =
       from.partial.empty() ? use.getOwner() : value.getDefiningOp();
   if (auto other = findAlternative(builtFor->getLoc()))

@@ -82,8 +82,8 @@ LogicalResult SeedPlacement::collect(StringRef name, SeededSharding &sharding) {
   return sharding.merge();
 }
 
-/// What the model says of an argument, and of the result that is its new value:
-/// these lie alike.
+/// Collects the model's shardings of an argument, and of the result that is its
+/// new value: both have the same layout.
 LogicalResult SeedPlacement::collectGiven(BlockArgument argument,
                                           SeededSharding &sharding) {
   const unsigned index = argument.getArgNumber();
@@ -129,8 +129,8 @@ LogicalResult SeedPlacement::placeOnArguments(ConstraintCheck &constraints) {
     if (!seeds.empty() && seeds.front().seed.getIsBarrier())
       return main.emitError("argument \"")
              << name << "\": seed " << seeds.front().seed
-             << " expects a value that the model computes, for 'barrier' tells "
-                "its readers from what it is made of; leave 'barrier' out";
+             << " expects a value that the model computes: 'barrier' separates "
+                "a value's readers from its producer; leave 'barrier' out";
     shardings.push_back(sharding.isAsked() ? sharding.getMerged(mesh)
                                            : Attribute());
   }
@@ -264,7 +264,7 @@ struct AnnotateShardingsPass
     plan = lookupPlan(module);
     int64_t zero = plan->getInt(PlanKey::Zero);
     bool gathersOnce = plan->getWord(PlanKey::ZeroGather) == "step";
-    // What is asked for is checked before it is obeyed.
+    // Requests are checked before they are obeyed.
     if (failed(SeedPlacement(*main, *plan,
                              FlatSymbolRefAttr::get(mesh.getSymNameAttr()))
                    .run()))

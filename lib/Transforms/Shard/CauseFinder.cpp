@@ -202,7 +202,7 @@ void CauseFinder::findOrigins(OpOperand &use, const LocalValue &from,
       cause.maker = sum->getName().getStringRef().str();
       cause.makerAt = describeLocation(sum->getLoc());
     }
-  // What only one of the two layouts has.
+  // Axes that only one of the two layouts has.
   for (auto [dim, has, wants] : llvm::enumerate(from.layout, layout))
     for (int axis = 0; axis < mesh.numAxes(); ++axis) {
       const bool isThere = llvm::is_contained(has, axis);

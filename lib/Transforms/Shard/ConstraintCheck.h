@@ -19,7 +19,7 @@ namespace pp {
 
 class ConstraintCheck {
 public:
-  /// Of the constraints that are in `main` now.
+  /// For the constraints that are in `main` now.
   ConstraintCheck(mlir::func::FuncOp main, MeshAttr mesh,
                   mlir::FlatSymbolRefAttr symbol);
 

@@ -25,7 +25,7 @@ static Layout toFactors(const ShardingRule &rule, const TensorFactors &tensor,
   return factors;
 }
 
-/// Where the result of `op` lies in the end, if only ops that keep dimensions
+/// The final layout of the result of `op`, if only ops that keep dimensions
 /// read it on the way to a change of layout.
 static std::optional<Layout> findEnd(Operation *op, const MeshView &mesh) {
   if (op->getNumResults() != 1 || !op->getResult(0).hasOneUse())

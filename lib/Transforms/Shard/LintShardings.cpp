@@ -46,7 +46,7 @@ constexpr double kShare = 0.5;
 /// More padding than this of a dimension is worth a word.
 constexpr double kPadding = 0.125;
 
-/// What would avoid a finding, as that has it.
+/// The remedies of a finding.
 struct Ways {
   std::vector<std::string> changes;
   std::string words;
@@ -135,7 +135,7 @@ static std::string spell(const Ways &ways) {
   return Finding{"", "", ways.words, ways.changes}.printWays();
 }
 
-/// What sets the size of an axis in a plan.
+/// The key of a plan that sets the size of an axis.
 static std::string spellKey(StringRef axis) {
   for (const PlanKeyInfo &info : getPlanKeys())
     if (info.place == PlanKeyInfo::Place::Axis && info.axis == axis)
@@ -152,7 +152,7 @@ static std::string spellFewer(const MeshView &mesh, StringRef axis) {
   return spellKey(axis) + "=" + std::to_string(divisor);
 }
 
-/// Who had `axis` split `value`; empty if that is not on record.
+/// The source of `axis` on `value`; empty if it is not recorded.
 static StringRef findAsker(Value value, int axis) {
   const SourcesOf sources = findSources(value.getLoc());
   auto result = dyn_cast<OpResult>(value);
@@ -164,9 +164,9 @@ static StringRef findAsker(Value value, int axis) {
   return "";
 }
 
-/// What would have `axis` split an op, or, if it only holds the result whole,
-/// that result. A product of a gradient that is computed whole lacks more than
-/// the update's layout.
+/// Changes that let `axis` split an op, or, if the op only holds the result
+/// whole, that result. A product of a gradient that is computed whole needs
+/// more than the update's layout.
 Ways ShardingLint::advise(Operation *op, const ShardingRule &rule, int axis,
                           bool isHeld) {
   const std::string name = mesh.name(axis).str();
@@ -190,12 +190,12 @@ Ways ShardingLint::advise(Operation *op, const ShardingRule &rule, int axis,
         factor.mayBeSplit() && factor.size >= mesh.size(axis) &&
         (!isHeld || isOfResult(number)))
       factors.push_back(number);
-  // What is added up would have to be reduced.
+  // Summed factors would need a reduction.
   llvm::stable_sort(factors, [&](int64_t a, int64_t b) {
     return rule.factors[a].kind != FactorKind::Reduction &&
            rule.factors[b].kind == FactorKind::Reduction;
   });
-  // What another part of the axis splits lies inside of what keys split.
+  // Another part of the axis splits inside of the part that keys split.
   const StringRef all = MeshAxisAttr::getWhole(name);
   const bool isInside =
       llvm::any_of(chooseLocalAxes(op, rule, mesh), [&](const AxisList &axes) {
@@ -209,7 +209,7 @@ Ways ShardingLint::advise(Operation *op, const ShardingRule &rule, int axis,
     return {found, ""};
   const std::string dims =
       spellSplittable(rule, rule.results.front(), mesh.size(axis));
-  // Nobody can name a part of an axis.
+  // A plan cannot name a part of an axis.
   const std::string whole = MeshAxisAttr::getWhole(name).str();
   if (dims.empty() || whole != name)
     return {{spellFewer(mesh, whole)}, ""};
@@ -228,7 +228,7 @@ void ShardingLint::judge(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
   const double flops = cost ? cost.getFlops() : 0;
   all += flops;
-  // What is computed of constants alone is so wherever it is read.
+  // Results of constants alone are whole wherever they are read.
   const bool isOfArguments =
       llvm::any_of(op->getOperands(), [&](Value operand) {
         return isa<BlockArgument>(operand) || ofArguments.contains(operand);
@@ -259,7 +259,7 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
       return;
     name = "whole";
   } else {
-    // What goes nowhere but into another layout is brought there at once.
+    // A value that is only read in another layout is brought there at once.
     if (!feeding || bytes < kLarge ||
         (op->hasOneUse() && isLayoutChange(*op->user_begin())))
       return;
@@ -304,7 +304,7 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
     remark << remark::metric("split_by", asker);
 }
 
-/// One finding for all that one thing would avoid.
+/// One finding for everything that one change would avoid.
 void ShardingLint::tellWholes() {
   for (auto &[key, whole] : wholes) {
     const int64_t ops = whole.subjects.count();
@@ -390,8 +390,8 @@ void ShardingLint::findIdle() {
   }
 }
 
-/// What would leave a dimension of `size` elements of an argument without
-/// padding: less of one of its axes, or of all of them.
+/// Changes that leave a dimension of `size` elements of an argument without
+/// padding: a smaller size of one of its axes, or of all of them.
 Ways ShardingLint::advisePadding(BlockArgument argument, unsigned dim,
                                  int64_t size) {
   const AxisList axes = getLayout(argument, mesh)[dim];
@@ -421,8 +421,8 @@ Ways ShardingLint::advisePadding(BlockArgument argument, unsigned dim,
   if (ways.changes.empty() && areWhole && left < size && !ofAll.empty())
     ways.changes.push_back(ofAll);
   const unsigned index = argument.getArgNumber();
-  // Whole, an input would have all that is made of it be whole. What divides is
-  // padded for what shares a factor with it.
+  // A whole input would make everything derived from it whole. A dimension that
+  // divides is padded for a dimension that shares a factor with it.
   if (getArgRole(main, index) == Role::Param &&
       (ways.changes.empty() || size % shards == 0))
     ways.changes = {seeds.spellWhole(argument, dim)};

@@ -100,7 +100,7 @@ struct MakePlanPass : pp::impl::MakePlanBase<MakePlanPass> {
       if (options.isSet(info.key))
         *text = options.getWord(info.key).str();
   }
-  // What was given to `other` is copied by the pass infrastructure.
+  // The pass infrastructure copies the options of `other`.
   MakePlanPass(const MakePlanPass &other) : MakePlanBase(other) { addKeys(); }
 
   void addKeys() {

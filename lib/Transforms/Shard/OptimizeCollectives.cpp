@@ -2,14 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In and out: level 2. Every device runs the same function, so what is done to
-// a collective here is done by all its members. Five rewrites: a collective
-// whose result nobody uses goes; of two equal ones on the same value, within a
-// part of the step, the second goes; a reduction of which only this device's
-// slice is used becomes a reduce_scatter, and a broadcast makes no more than
-// that slice; a gather beside elementwise ops moves to where the fewest bytes
-// are gathered, which may be one for several. What is partial and added needs
-// no rewrite: the partitioner reduces the sum.
+// In and out: level 2. Every device runs the same function, so all members of a
+// collective see each rewrite. Five rewrites: an unused collective is removed;
+// of two equal ones on the same value, within a part of the step, the second is
+// removed; a reduction of which only this device's slice is used becomes a
+// reduce_scatter, and a broadcast makes only that slice; a gather beside
+// elementwise ops moves to where the fewest bytes are gathered, which may be
+// one for several. A sum of partial values needs no rewrite: the partitioner
+// reduces the sum.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
@@ -26,7 +26,7 @@ namespace pp {
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
 
-/// What changes how a value lies on the devices, whether or not it is sent.
+/// Ops that change the layout of a value, whether or not anything is sent.
 static bool isReshard(Operation &op) {
   return isCollective(&op) || isa<AllSliceOp>(op);
 }
@@ -296,9 +296,9 @@ static void appendScaled(AllGatherOp gather,
       found.push_back({gather, op, index});
 }
 
-/// all_gather(op(x, broadcast(y))), all_gather(op(x, broadcast(z))) ->
-/// op(g, broadcast(all_gather(y))), op(g, broadcast(all_gather(z))) with g =
-/// all_gather(x): what differs is small, and the rest travels once.
+/// all_gather(op(x, broadcast(y))), all_gather(op(x, broadcast(z))) -> op(g,
+/// broadcast(all_gather(y))), op(g, broadcast(all_gather(z))) with g =
+/// all_gather(x): the differing parts are small, and the rest travels once.
 static void shareScaled(ArrayRef<Operation *> reshards) {
   llvm::MapVector<Value, SmallVector<ScaledGather, 2>> byValue;
   for (Operation *reshard : reshards) {

@@ -77,7 +77,7 @@ bool PaddedSizes::require(Value value, const Layout &layout) {
   return grew;
 }
 
-/// What merged dimensions of `rule` put together.
+/// The dimensions that `rule` merges.
 static SmallVector<Merge, 1> findMerges(const ShardingRule &rule) {
   SmallVector<Merge, 1> merges;
   for (const TensorFactors &tensor :

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where ops behind a partial value compute (LayoutWays.cpp), and what cannot be
-// computed over micro-batches (TimeChecks.cpp).
+// Chooses where ops behind a partial value compute (LayoutWays.cpp), and
+// refuses what cannot be computed over micro-batches (TimeChecks.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_PARTITION_H

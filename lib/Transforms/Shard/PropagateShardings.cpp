@@ -5,14 +5,14 @@
 // In: level 1 with `pp.sharding` on some arguments and results. Out:
 // `pp.shardings` on every op, `pp.sharding` on every argument and result. A
 // fixed point over the factors of the ops' rules: every op chooses axes for its
-// factors from what its results and operands have, and extends the open
-// dimensions of all of them accordingly. Where only a part of an axis could go
-// on, the mesh is divided there, and all begins again. Layouts only grow, so it
-// ends; the rounds follow the priorities of the plan's seeds, so what a later
-// round wants never undoes an earlier one. An updated parameter or state shares
-// its argument's layout; it is there for the whole step, so that it is never
-// split over time. What was asked for and could not be had is a remark, and
-// every axis of a value keeps its source.
+// factors from those of its results and operands, and extends the open
+// dimensions of all of them accordingly. If only a part of an axis could go on,
+// the mesh is divided there, and propagation starts again. Layouts only grow,
+// so it ends; the rounds follow the priorities of the plan's seeds, so a later
+// round never undoes an earlier one. An updated parameter or state shares its
+// argument's layout; it exists for the whole step, so it is never split over
+// time. Requests that could not be met are remarks, and every axis of a value
+// keeps its source.
 //
 //===----------------------------------------------------------------------===//
 #include "ReshardAxes.h"
@@ -47,7 +47,7 @@ struct Seed {
   StringAttr root;
 };
 
-/// What somebody wrote on an argument, a result or a constraint.
+/// A sharding that the user wrote on an argument, a result or a constraint.
 struct Wish {
   int value;
   Layout layout;
@@ -63,7 +63,7 @@ public:
 
   /// Finds all shardings.
   LogicalResult spread();
-  /// Where axes are to be divided for more of them to spread.
+  /// Divisions of axes with which more of them could spread.
   const AxisDivisions &getDivisions() const { return graph.getDivisions(); }
   LogicalResult write();
 
@@ -75,8 +75,8 @@ private:
   LogicalResult collectSeeds();
   LogicalResult checkSharding(Location loc, const Twine &what, Type type,
                               ShardingAttr sharding);
-  /// Of a wish for one dimension: its round, if not those of its axes, and who
-  /// has it.
+  /// A request for one dimension: its round, if not that of its axes, and its
+  /// source.
   struct Asker {
     std::optional<int64_t> priority;
     std::string root;
@@ -262,7 +262,7 @@ LogicalResult Propagation::collectSeeds() {
     if (!fits(constraint.getSharding(), constraint.getType(), mesh))
       return constraint.emitError("expects axes of ")
              << mesh.attr() << ", got " << constraint.getSharding();
-    // What a barrier reads is made by others as it suits them.
+    // The layout before a barrier is free.
     bool isBefore = constraint.getSide() == ConstrainedSide::Operand;
     ShardingAttr sharding = constraint.getSharding();
     if (isBefore)

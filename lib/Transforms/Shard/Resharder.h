@@ -41,8 +41,8 @@ public:
                                    llvm::ArrayRef<int64_t> globalShape,
                                    const Layout &layout,
                                    const PartialAxes &partial);
-  /// Of several forms of a value the one to build from: the first of those
-  /// from which collectives take least.
+  /// Chooses among several forms of a value the first from which collectives
+  /// take least.
   LocalValue chooseCheapest(llvm::ArrayRef<LocalValue> forms,
                             llvm::ArrayRef<int64_t> globalShape,
                             const Layout &layout);

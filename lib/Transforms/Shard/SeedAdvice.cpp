@@ -48,7 +48,7 @@ SeedAdvice::SeedAdvice(func::FuncOp main, const MeshView &mesh, PlanAttr plan)
       }
 }
 
-/// Of all layers, if these are alike.
+/// The name of all layers, if these are alike.
 std::string SeedAdvice::nameOf(BlockArgument argument) const {
   const StringRef name = getArgName(main, argument.getArgNumber());
   std::string general = generalize(name);
@@ -91,8 +91,8 @@ bool SeedAdvice::splitsParameters(int axis) {
   return answer->second;
 }
 
-/// What has a dimension of the class, can be split more, and is of the kind
-/// that the axis splits elsewhere, if there is such. The same for all ops.
+/// Values with a dimension of the class that can be split more, preferably of
+/// the kind that the axis splits elsewhere. The same for all ops.
 const SeedAdvice::Ranked &
 SeedAdvice::findNamed(const FactorClasses::Class &part, int axis) {
   auto [best, isNew] = bests.try_emplace({part, axis});
@@ -114,7 +114,7 @@ SeedAdvice::findNamed(const FactorClasses::Class &part, int axis) {
   return best->second;
 }
 
-/// Of what is one of the factors. Nobody can name a part of an axis.
+/// A value with one of the factors. A plan cannot name a part of an axis.
 const SeedAdvice::Named *
 SeedAdvice::findNamed(Operation *op, ArrayRef<int64_t> factors, int axis) {
   const StringRef name = mesh.name(axis).getValue();
@@ -129,7 +129,7 @@ SeedAdvice::findNamed(Operation *op, ArrayRef<int64_t> factors, int axis) {
   return best.named;
 }
 
-/// What the plan says of a name already; or nothing.
+/// The plan's seed for a name; or nothing.
 SeedAttr SeedAdvice::findSeed(StringRef name, int64_t rank,
                               int64_t priority) const {
   MLIRContext *context = mesh.attr().getContext();

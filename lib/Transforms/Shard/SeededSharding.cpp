@@ -196,7 +196,7 @@ LogicalResult SeededSharding::refuse(Wish wish, StringAttr axis, Wish other) {
   return advise(*wish.asker, error);
 }
 
-/// What comes before `wish` is closed if it is, and at least as important.
+/// Shardings before `wish` are closed if it is, and at least as important.
 LogicalResult SeededSharding::merge(Wish wish) {
   const DimShardingAttr wanted = wish.get();
   DimShardingAttr &mine = merged[wish.dim];

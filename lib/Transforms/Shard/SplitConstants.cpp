@@ -2,12 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In and out: level 1. Constants, iotas and broadcasts make dimensions that
-// come from nowhere: one of them with two uses ties the shardings of two
-// computations that have nothing to do with each other. So each use gets its
-// own. What is computed from constants alone, as a mask from two iotas, ties as
-// much: whatever else uses it gets all that it is computed from. What still
-// lies alike after partitioning is merged there.
+// In and out: level 1. Constants, iotas and broadcasts make new dimensions: one
+// with two uses ties the shardings of two unrelated computations. So each use
+// gets a copy. Values computed from constants alone, such as a mask from two
+// iotas, tie as much: each further use gets copies of everything behind them.
+// Copies with equal shardings after partitioning are merged there.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"

@@ -62,8 +62,8 @@ LogicalResult pp::checkTime(OpOperand &use, const Layout &has,
   return error;
 }
 
-/// Whether `op`, or what reads it next, computes with `summed` and the sum of
-/// that: what a norm over the batch does.
+/// Whether `op`, or the next reader of its result, computes with `summed` and
+/// the sum of that, as a norm over the batch does.
 static bool isNorm(Operation *op, Value summed) {
   for (unsigned depth = 0; op && depth < 4; ++depth) {
     if (llvm::is_contained(op->getOperands(), summed))
@@ -90,7 +90,7 @@ InFlightDiagnostic pp::refuseSum(Operation *op, const MeshView &mesh,
   auto [summed, dim] = findSummed(sum, mesh, layoutOf);
   InFlightDiagnostic error =
       op->emitError("expects operands that exist per micro-batch, got operand ")
-      << index << ", which is made of a sum over all of them";
+      << index << ", which derives from a sum over all of them";
   if (summed)
     error << " along dimension " << dim << " of operand "
           << summed->getOperandNumber() << " of " << sum->getName();

@@ -96,8 +96,8 @@ std::string CycleFinder::describeNode(Node node) const {
 }
 
 std::string CycleFinder::describeCycle(const std::vector<Hop> &cycle) const {
-  std::string result =
-      describeNode(cycle.front().waiter) + ": expects to complete, got a cycle";
+  std::string result = describeNode(cycle.front().waiter) +
+                       ": never completes: a cycle of waits";
   size_t between = 0;
   bool isFirst = true;
   for (size_t i = 0; i < cycle.size(); ++i) {

@@ -51,7 +51,7 @@ static void checkRanks(const ppx::ArtifactT &artifact, const Mesh &mesh,
                         mesh.worldSize(), ", got ", rank));
       else if (seen[rank])
         report.add(text("program '", program->name,
-                        "' expects ranks of its own, got rank ", rank,
+                        "' expects each rank in one program, got rank ", rank,
                         " twice"));
       else
         seen[rank] = true;

@@ -260,8 +260,9 @@ private:
     visit(move);
   }
 
-  /// What each device sends at least, in the rounds of algorithms that double
-  /// the distance: one call over two axes takes no more than one over each.
+  /// Bytes that each device sends at least, in the rounds of algorithms that
+  /// double the distance: one call over two axes takes no more than one over
+  /// each.
   void price(Move &move) const {
     double n = static_cast<double>(groupSize(problem, move.axes));
     double rounds = std::ceil(std::log2(n));

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A state says for every mesh axis what it is used for: splitting a dimension
-// (and how minor it is there), holding partial values, or nothing. It holds no
-// memory of its own, so that a search can copy, hash and compare it cheaply. A
-// move is one collective and the state it leads to; forEachMove() lists the
-// moves of a state, with their costs.
+// (and how minor it is there), holding partial values, or nothing. It allocates
+// no memory, so that a search can copy, hash and compare it cheaply. A move is
+// one collective and the state it leads to; forEachMove() lists the moves of a
+// state, with their costs.
 //
 // Assumed: a mesh of at most `maxPositions` positions, whose axes are all
 // larger than 1; at most `maxRank` dimensions; one reduction for all partial
@@ -51,7 +51,7 @@ private:
   uint8_t count = 0;
 };
 
-/// What every axis is used for: 5 bits say where (a dimension, `partial` or
+/// The use of every axis: 5 bits give the place (a dimension, `partial` or
 /// `unused`), the others the position among the axes of that dimension.
 class State {
 public:
@@ -81,7 +81,7 @@ private:
   std::array<uint16_t, maxAxes> uses{};
 };
 
-/// What stays the same during one search.
+/// Constant during one search.
 struct Problem {
   std::vector<int64_t> sizes; ///< per axis
   std::vector<bool> fixed;    ///< per axis
@@ -107,7 +107,7 @@ struct Move {
   AxisList axes;
   int dim = -1;
   int splitDim = -1;
-  /// Of a permute, as in ReshardStep.
+  /// For a permute, as in ReshardStep.
   AxisList target;
   State result;
   double wireBytes = 0;
@@ -138,9 +138,8 @@ double localBytes(const Problem &problem, const State &state);
 /// Devices along `axes`.
 int64_t groupSize(const Problem &problem, const AxisList &axes);
 
-/// The axes along which data has to move when devices exchange whole local
-/// tensors to get from `from` to `to`, in mesh order: all that are not used
-/// for the same thing in both.
+/// The axes along which data moves when devices exchange whole local tensors to
+/// get from `from` to `to`, in mesh order: all whose use differs.
 AxisList movedAxes(const Problem &problem, const State &from, const State &to);
 
 /// `axes` in the order in which their coordinates number what a device holds:

@@ -1,4 +1,4 @@
-//===- OtherInput.cpp - files that are no module --------------------------===//
+//===- OtherInput.cpp - recognizes files that are not modules -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- OtherInput.h - files that are no module ------------------*- C++ -*-===//
+//===- OtherInput.h - recognizes files that are not modules -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

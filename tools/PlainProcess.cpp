@@ -1,4 +1,4 @@
-//===- PlainProcess.cpp - how a tool without LLVM ends early --------------===//
+//===- PlainProcess.cpp - early ends of a tool without LLVM ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Process.cpp - how a tool ends that something ends early ------------===//
+//===- Process.cpp - early ends of a tool ---------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

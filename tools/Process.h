@@ -1,4 +1,4 @@
-//===- Process.h - how a tool ends early ------------------------*- C++ -*-===//
+//===- Process.h - early ends of a tool -------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

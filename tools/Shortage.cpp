@@ -1,4 +1,4 @@
-//===- Shortage.cpp - how a tool ends where memory or threads lack --------===//
+//===- Shortage.cpp - ends for lack of memory or threads ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Activation.cpp - functions that libraries have by name -------------===//
+//===- Activation.cpp - recognizes activations ----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -53,7 +53,7 @@ public:
     auto operands = operandLayouts(op, layout);
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       if (!operands)
-        return Reads::Others; // nobody divides it so
+        return Reads::Others; // no rows are divided so
       Reads here = of(operand, (*operands)[index], isFirstInside);
       if (here == Reads::Itself && !readsSamePlace(op, index))
         here = Reads::Others;

@@ -1,4 +1,4 @@
-//===- Layers.cpp - which parameters are read together --------------------===//
+//===- Layers.cpp - layers of parameters ----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

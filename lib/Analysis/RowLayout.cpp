@@ -1,4 +1,4 @@
-//===- RowLayout.cpp - which part of a tensor one row of a kernel sees ----===//
+//===- RowLayout.cpp - the part of tensors that a row sees ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

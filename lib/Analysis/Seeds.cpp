@@ -1,4 +1,4 @@
-//===- Seeds.cpp - which seeds a plan has for an argument -----------------===//
+//===- Seeds.cpp - the seeds of a name ------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

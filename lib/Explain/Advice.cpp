@@ -1,4 +1,4 @@
-//===- Advice.cpp - what could be better, and how much --------------------===//
+//===- Advice.cpp - advice and its effect ---------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

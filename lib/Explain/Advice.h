@@ -1,4 +1,4 @@
-//===- Advice.h - what could be better, and how much ------------*- C++ -*-===//
+//===- Advice.h - advice and its effect -------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Calls.cpp - what a program sends, and why --------------------------===//
+//===- Calls.cpp - the collectives of a program, with causes --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

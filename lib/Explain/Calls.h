@@ -1,4 +1,4 @@
-//===- Calls.h - what a program sends, and why ------------------*- C++ -*-===//
+//===- Calls.h - the collectives of a program, with causes ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

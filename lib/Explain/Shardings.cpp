@@ -1,4 +1,4 @@
-//===- Shardings.cpp - how each value lies, and who had it so -------------===//
+//===- Shardings.cpp - shardings of values and their sources --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Trials.cpp - what changes of a plan would come to ------------------===//
+//===- Trials.cpp - predictions for changed plans -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

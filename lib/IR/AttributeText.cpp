@@ -1,4 +1,4 @@
-//===- AttributeText.cpp - the spelling that attributes share -------------===//
+//===- AttributeText.cpp - shared syntax of attributes --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

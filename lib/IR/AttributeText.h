@@ -1,4 +1,4 @@
-//===- AttributeText.h - the spelling that attributes share -----*- C++ -*-===//
+//===- AttributeText.h - shared syntax of attributes ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

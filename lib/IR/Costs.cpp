@@ -1,4 +1,4 @@
-//===- Costs.cpp - what every op costs ------------------------------------===//
+//===- Costs.cpp - costs of ops -------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

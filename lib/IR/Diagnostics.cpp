@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - what tools add to MLIR's diagnostics -------------===//
+//===- Diagnostics.cpp - additions to MLIR's diagnostics ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- DiscardableAttributes.cpp - what may be hung on an op --------------===//
+//===- DiscardableAttributes.cpp - checks discardable attributes ----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- PlanKeys.cpp - what a plan may say, key by key ---------------------===//
+//===- PlanKeys.cpp - the keys of a plan ----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- ShardingModels.h - what the sharding rules share ---------*- C++ -*-===//
+//===- ShardingModels.h - shared parts of the sharding rules ----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

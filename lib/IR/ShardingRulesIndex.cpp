@@ -1,4 +1,4 @@
-//===- ShardingRulesIndex.cpp - ops that know their global index ----------===//
+//===- ShardingRulesIndex.cpp - ops that use a global index, as einsums ---===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- ShardingRulesWindow.cpp - what slides, as einsums ------------------===//
+//===- ShardingRulesWindow.cpp - ops with windows, as einsums -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

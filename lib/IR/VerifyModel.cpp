@@ -1,4 +1,4 @@
-//===- VerifyModel.cpp - what holds of a module at every level ------------===//
+//===- VerifyModel.cpp - checks for all levels ----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- ImageLayers.cpp - what networks on images are made of --------------===//
+//===- ImageLayers.cpp - layers of networks on images ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- FindSeeds.cpp - the seeds of a plan that gives none ----------------===//
+//===- FindSeeds.cpp - chooses seeds for a plan ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- KeyDims.cpp - which dimensions keys of the plan speak of -----------===//
+//===- KeyDims.cpp - dimensions of the keys of a plan ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

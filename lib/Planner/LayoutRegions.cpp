@@ -1,4 +1,4 @@
-//===- LayoutRegions.cpp - parts of the model that lie otherwise ----------===//
+//===- LayoutRegions.cpp - regions with another layout --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- LayoutRegions.h - parts of the model that lie otherwise --*- C++ -*-===//
+//===- LayoutRegions.h - regions with another layout ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- PaddingCosts.cpp - whether dimensions share padding ----------------===//
+//===- PaddingCosts.cpp - costs of shared and separate padding ------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- ScanCosts.cpp - whether a scan works in its shards -----------------===//
+//===- ScanCosts.cpp - costs of scans in shards ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- SeedCosts.cpp - what a step takes under seeds ----------------------===//
+//===- SeedCosts.cpp - costs of a step with seeds -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- SeedCosts.h - what a step takes under seeds --------------*- C++ -*-===//
+//===- SeedCosts.h - costs of a step with seeds -----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- SeedLayouts.cpp - where seeds will spread --------------------------===//
+//===- SeedLayouts.cpp - layouts under seeds ------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -111,10 +111,10 @@ LogicalResult SeedLayouts::run() {
     wish(op, node);
     graph.connect(std::move(node), shardable.getShardingRule());
   }
-  const auto nobody = StringAttr::get(main.getContext());
+  const auto noSource = StringAttr::get(main.getContext());
   for (auto &[priority, wishes] : rounds) {
     for (const Wish &wish : wishes)
-      graph.place(wish.value, wish.dim, wish.axes, nobody);
+      graph.place(wish.value, wish.dim, wish.axes, noSource);
     graph.spread();
   }
   return success();

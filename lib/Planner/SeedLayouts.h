@@ -1,4 +1,4 @@
-//===- SeedLayouts.h - where seeds will spread ------------------*- C++ -*-===//
+//===- SeedLayouts.h - layouts under seeds ----------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- ShardSums.cpp - which ops sum what their shards have ---------------===//
+//===- ShardSums.cpp - chooses sums of shards or gathers ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

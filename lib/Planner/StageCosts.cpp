@@ -1,4 +1,4 @@
-//===- StageCosts.cpp - what each op costs the stage that holds it --------===//
+//===- StageCosts.cpp - costs of ops for stages ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

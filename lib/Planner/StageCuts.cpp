@@ -1,4 +1,4 @@
-//===- StageCuts.cpp - where to cut a model into stages -------------------===//
+//===- StageCuts.cpp - cuts a model into stages ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- TensorSeeds.cpp - what tensor parallelism may split ----------------===//
+//===- TensorSeeds.cpp - candidates of tensor parallelism -----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- TensorSeeds.h - what tensor parallelism may split --------*- C++ -*-===//
+//===- TensorSeeds.h - candidates of tensor parallelism ---------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- WorkCosts.cpp - what the kernels of an op will take ----------------===//
+//===- WorkCosts.cpp - estimated costs of kernels -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- WorkCosts.h - what the kernels of an op will take --------*- C++ -*-===//
+//===- WorkCosts.h - estimated costs of kernels -----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

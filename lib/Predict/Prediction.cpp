@@ -1,4 +1,4 @@
-//===- Prediction.cpp - what a step will need, before any is made ---------===//
+//===- Prediction.cpp - predicts a step -----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Verify.cpp - Is this a schedule that can run? ----------------------===//
+//===- Verify.cpp - checks a schedule -------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

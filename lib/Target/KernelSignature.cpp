@@ -1,4 +1,4 @@
-//===- KernelSignature.cpp - how a kernel is called and what it costs -----===//
+//===- KernelSignature.cpp - parameters, cost and symbol of a kernel ------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Decisions.h - what pp-opt writes besides modules ---------*- C++ -*-===//
+//===- Decisions.h - the answers and artifacts of pp-opt --------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

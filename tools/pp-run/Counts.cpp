@@ -1,4 +1,4 @@
-//===- Counts.cpp - what devices counted ----------------------------------===//
+//===- Counts.cpp - sums counts of devices --------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

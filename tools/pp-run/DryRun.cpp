@@ -1,4 +1,4 @@
-//===- DryRun.cpp - everything that is known before a run -----------------===//
+//===- DryRun.cpp - predicts a run ----------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Interrupt.cpp - ending a run by hand -------------------------------===//
+//===- Interrupt.cpp - handles signals ------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

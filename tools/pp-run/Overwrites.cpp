@@ -1,4 +1,4 @@
-//===- Overwrites.cpp - what is read is not written over ------------------===//
+//===- Overwrites.cpp - refuses to overwrite inputs -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Run.cpp - what pp-run does -----------------------------------------===//
+//===- Run.cpp - runs the options of pp-run -------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

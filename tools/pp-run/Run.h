@@ -1,4 +1,4 @@
-//===- Run.h - what pp-run does ---------------------------------*- C++ -*-===//
+//===- Run.h - runs the options of pp-run -----------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

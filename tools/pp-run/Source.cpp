@@ -1,4 +1,4 @@
-//===- Source.cpp - what a run is of --------------------------------------===//
+//===- Source.cpp - the program of a run ----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Source.h - what a run is of ------------------------------*- C++ -*-===//
+//===- Source.h - the program of a run --------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Stepper.h - anything that can do a training step ---------*- C++ -*-===//
+//===- Stepper.h - makes training steps -------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

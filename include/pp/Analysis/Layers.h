@@ -1,4 +1,4 @@
-//===- Layers.h - which parameters are read together ------------*- C++ -*-===//
+//===- Layers.h - layers of parameters --------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

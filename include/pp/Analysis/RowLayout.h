@@ -1,4 +1,4 @@
-//===- RowLayout.h - what one row of a kernel sees --------------*- C++ -*-===//
+//===- RowLayout.h - the part of tensors that a row sees --------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

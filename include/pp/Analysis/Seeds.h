@@ -1,4 +1,4 @@
-//===- Seeds.h - which seeds a plan has for an argument ---------*- C++ -*-===//
+//===- Seeds.h - the seeds of a name ----------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

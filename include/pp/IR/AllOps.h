@@ -1,4 +1,4 @@
-//===- AllOps.h - one aspect for many ops -----------------------*- C++ -*-===//
+//===- AllOps.h - visits all ops --------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

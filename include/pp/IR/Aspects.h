@@ -1,4 +1,4 @@
-//===- Aspects.h - what graph ops can say, attached -------------*- C++ -*-===//
+//===- Aspects.h - registers the op interfaces ------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

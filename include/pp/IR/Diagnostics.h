@@ -1,4 +1,4 @@
-//===- Diagnostics.h - what tools add to MLIR's diagnostics -----*- C++ -*-===//
+//===- Diagnostics.h - additions to MLIR's diagnostics ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

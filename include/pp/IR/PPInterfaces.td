@@ -1,4 +1,4 @@
-//===- PPInterfaces.td - what every graph op can say -------*- tablegen -*-===//
+//===- PPInterfaces.td - interfaces of graph ops -----------*- tablegen -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- PaddedRows.h - rows that are longer in memory ------------*- C++ -*-===//
+//===- PaddedRows.h - rows padded in memory ---------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

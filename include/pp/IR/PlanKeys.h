@@ -1,4 +1,4 @@
-//===- PlanKeys.h - what a plan may say, key by key -------------*- C++ -*-===//
+//===- PlanKeys.h - the keys of a plan --------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

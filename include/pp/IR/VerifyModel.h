@@ -1,4 +1,4 @@
-//===- VerifyModel.h - what holds of a module at every level -----*- C++ -*-===//
+//===- VerifyModel.h - checks for all levels --------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Version.h - what --version says --------------------------*- C++ -*-===//
+//===- Version.h - the text of --version ------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Windows.h - what slides along a dimension ----------------*- C++ -*-===//
+//===- Windows.h - windows of convolutions and pooling ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- FindSeeds.h - the seeds of a plan that gives none --------*- C++ -*-===//
+//===- FindSeeds.h - chooses seeds for a plan -------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

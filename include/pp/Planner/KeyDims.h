@@ -1,4 +1,4 @@
-//===- KeyDims.h - which dimensions keys of the plan speak of ---*- C++ -*-===//
+//===- KeyDims.h - dimensions of the keys of a plan -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- PaddingCosts.h - whether dimensions share padding --------*- C++ -*-===//
+//===- PaddingCosts.h - costs of shared and separate padding ----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

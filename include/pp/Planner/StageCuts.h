@@ -1,4 +1,4 @@
-//===- StageCuts.h - where to cut a model into stages -----------*- C++ -*-===//
+//===- StageCuts.h - cuts a model into stages -------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

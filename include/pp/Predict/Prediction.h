@@ -1,4 +1,4 @@
-//===- Prediction.h - what a step will need, before any is made -*- C++ -*-===//
+//===- Prediction.h - predicts a step ---------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Topology.h - what a machine does in a second -------------*- C++ -*-===//
+//===- Topology.h - links and rates of a machine ----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

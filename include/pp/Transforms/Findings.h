@@ -1,4 +1,4 @@
-//===- Findings.h - what a plan could do better -----------------*- C++ -*-===//
+//===- Findings.h - possible improvements of a plan -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Pipelines.h - which passes, in which order ---------------*- C++ -*-===//
+//===- Pipelines.h - the lists of passes ------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Sources.h - where shardings come from --------------------*- C++ -*-===//
+//===- Sources.h - sources of shardings -------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

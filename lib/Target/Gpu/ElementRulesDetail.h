@@ -1,4 +1,4 @@
-//===- ElementRulesDetail.h - how rules are attached ------------*- C++ -*-===//
+//===- ElementRulesDetail.h - attaches element rules ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

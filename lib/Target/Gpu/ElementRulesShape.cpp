@@ -142,7 +142,7 @@ Scalars select(Elements &e, Value condition, ArrayRef<Value> onTrue,
 
 static Scalars getElements(const Question &q, PadOp op) {
   auto from = ranked(op.getOperand());
-  if (isRowPadding(op)) // whoever asks does not ask for padding
+  if (isRowPadding(op)) // padding is never read
     return q.place.crosses
                ? Scalars()
                : q.ask(0, q.elements.at(from.getShape(), q.place.indices,

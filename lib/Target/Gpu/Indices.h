@@ -1,4 +1,4 @@
-//===- Indices.h - integers that say where elements lie ---------*- C++ -*-===//
+//===- Indices.h - index arithmetic -----------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

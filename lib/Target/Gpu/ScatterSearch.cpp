@@ -1,4 +1,4 @@
-//===- ScatterSearch.cpp - which indices are for whom ---------------------===//
+//===- ScatterSearch.cpp - finds the updates of rows ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

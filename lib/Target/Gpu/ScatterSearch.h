@@ -1,4 +1,4 @@
-//===- ScatterSearch.h - which indices are for whom -------------*- C++ -*-===//
+//===- ScatterSearch.h - finds the updates of rows --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Tiles.cpp - which elements the threads of a warp have --------------===//
+//===- Tiles.cpp - tiles of a warp ----------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

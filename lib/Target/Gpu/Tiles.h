@@ -1,4 +1,4 @@
-//===- Tiles.h - which elements the threads of a warp have ------*- C++ -*-===//
+//===- Tiles.h - tiles of a warp --------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

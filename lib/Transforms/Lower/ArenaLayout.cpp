@@ -1,4 +1,4 @@
-//===- ArenaLayout.cpp - offsets for slots with lifetimes -----------------===//
+//===- ArenaLayout.cpp - places slots in the arena ------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- ClusterLimits.cpp - how much one kernel may be ---------------------===//
+//===- ClusterLimits.cpp - limits the size of kernels ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

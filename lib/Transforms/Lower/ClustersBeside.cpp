@@ -1,4 +1,4 @@
-//===- ClustersBeside.cpp - kernels that need nothing of each other -------===//
+//===- ClustersBeside.cpp - independent kernels share launches ------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- FormKernels.h - how pp-form-kernels forms kernels --------*- C++ -*-===//
+//===- FormKernels.h - the steps of pp-form-kernels -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

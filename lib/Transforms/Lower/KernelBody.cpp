@@ -1,4 +1,4 @@
-//===- KernelBody.cpp - what a kernel computes of halves ------------------===//
+//===- KernelBody.cpp - bodies of kernels, with bf16 as f32 ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- KernelBody.h - what a kernel computes of halves ----------*- C++ -*-===//
+//===- KernelBody.h - bodies of kernels, with bf16 as f32 -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- KernelClusters.cpp - which ops share a kernel ----------------------===//
+//===- KernelClusters.cpp - groups ops into kernels -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

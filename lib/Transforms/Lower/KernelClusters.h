@@ -1,4 +1,4 @@
-//===- KernelClusters.h - which ops share a kernel --------------*- C++ -*-===//
+//===- KernelClusters.h - groups ops into kernels ---------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

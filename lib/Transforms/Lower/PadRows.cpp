@@ -1,4 +1,4 @@
-//===- PadRows.cpp - rows that lie as libraries like them -----------------===//
+//===- PadRows.cpp - pads rows for libraries ------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

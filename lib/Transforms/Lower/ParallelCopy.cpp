@@ -1,4 +1,4 @@
-//===- ParallelCopy.cpp - copies that happen at once, in sequence ---------===//
+//===- ParallelCopy.cpp - puts parallel copies in sequence ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- QueueWaits.cpp - what an instruction has to wait for ---------------===//
+//===- QueueWaits.cpp - waits of an instruction ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- QueueWaits.h - what an instruction has to wait for -------*- C++ -*-===//
+//===- QueueWaits.h - waits of an instruction -------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

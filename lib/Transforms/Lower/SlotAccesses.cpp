@@ -1,4 +1,4 @@
-//===- SlotAccesses.cpp - what an instruction reads and writes ------------===//
+//===- SlotAccesses.cpp - reads and writes of an instruction --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

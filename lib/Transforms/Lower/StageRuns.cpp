@@ -1,4 +1,4 @@
-//===- StageRuns.cpp - what each stage runs and receives, in order --------===//
+//===- StageRuns.cpp - runs and receives of each stage, in order ----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

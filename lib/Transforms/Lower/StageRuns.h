@@ -1,4 +1,4 @@
-//===- StageRuns.h - what each stage runs and receives, in order *- C++ -*-===//
+//===- StageRuns.h - runs and receives of each stage, in order --*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

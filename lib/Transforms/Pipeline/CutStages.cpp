@@ -1,4 +1,4 @@
-//===- CutStages.cpp - assign ops and arguments to stages -----------------===//
+//===- CutStages.cpp - assigns ops and arguments to stages ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

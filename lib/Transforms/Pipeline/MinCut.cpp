@@ -1,4 +1,4 @@
-//===- MinCut.cpp - the cheapest set of nodes that cuts a graph -----------===//
+//===- MinCut.cpp - the minimum cut of a graph ----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- MinCut.h - the cheapest set of nodes that cuts a graph ---*- C++ -*-===//
+//===- MinCut.h - the minimum cut of a graph --------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- StepPlacement.cpp - where and when each op of a step runs ----------===//
+//===- StepPlacement.cpp - stages and times of ops ------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

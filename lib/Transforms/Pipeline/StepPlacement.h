@@ -1,4 +1,4 @@
-//===- StepPlacement.h - where and when each op of a step runs --*- C++ -*-===//
+//===- StepPlacement.h - stages and times of ops ----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

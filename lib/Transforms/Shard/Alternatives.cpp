@@ -1,4 +1,4 @@
-//===- Alternatives.cpp - what a collective could have been ---------------===//
+//===- Alternatives.cpp - alternatives to a collective --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

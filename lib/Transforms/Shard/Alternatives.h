@@ -1,4 +1,4 @@
-//===- Alternatives.h - what a collective could have been -------*- C++ -*-===//
+//===- Alternatives.h - alternatives to a collective ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

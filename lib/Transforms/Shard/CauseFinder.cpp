@@ -1,4 +1,4 @@
-//===- CauseFinder.cpp - what is known of a collective's cause ------------===//
+//===- CauseFinder.cpp - finds the cause of a collective ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

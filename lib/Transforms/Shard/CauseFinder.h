@@ -1,4 +1,4 @@
-//===- CauseFinder.h - what is known of a collective's cause ----*- C++ -*-===//
+//===- CauseFinder.h - finds the cause of a collective ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- FoldedRemarks.h - one remark for what is alike -----------*- C++ -*-===//
+//===- FoldedRemarks.h - joins equal remarks --------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- GradientSums.cpp - which sums a gradient is made of ----------------===//
+//===- GradientSums.cpp - sums of gradients -------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

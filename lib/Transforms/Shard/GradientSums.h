@@ -1,4 +1,4 @@
-//===- GradientSums.h - which sums a gradient is made of --------*- C++ -*-===//
+//===- GradientSums.h - sums of gradients -----------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- LintShardings.cpp - what a sharding leaves undone ------------------===//
+//===- LintShardings.cpp - reports weaknesses of a sharding ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- PadDimensions.cpp - dimensions that do not divide ------------------===//
+//===- PadDimensions.cpp - pads dimensions --------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- PaddedSizes.cpp - how far dimensions are padded --------------------===//
+//===- PaddedSizes.cpp - sizes of padded dimensions -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- PaddedSizes.h - how far dimensions are padded ------------*- C++ -*-===//
+//===- PaddedSizes.h - sizes of padded dimensions ---------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

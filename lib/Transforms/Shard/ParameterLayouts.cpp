@@ -1,4 +1,4 @@
-//===- ParameterLayouts.cpp - where parameters lie otherwise --------------===//
+//===- ParameterLayouts.cpp - layouts of parameters -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- ParameterLayouts.h - where parameters lie otherwise ------*- C++ -*-===//
+//===- ParameterLayouts.h - layouts of parameters ---------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

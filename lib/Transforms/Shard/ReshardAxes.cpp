@@ -1,4 +1,4 @@
-//===- ReshardAxes.cpp - which axes reshards add --------------------------===//
+//===- ReshardAxes.cpp - axes that reshards add ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

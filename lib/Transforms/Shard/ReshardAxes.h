@@ -1,4 +1,4 @@
-//===- ReshardAxes.h - which axes reshards add ------------------*- C++ -*-===//
+//===- ReshardAxes.h - axes that reshards add -------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- SeedAdvice.cpp - what in a plan would split an op ------------------===//
+//===- SeedAdvice.cpp - seeds that would split an op ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

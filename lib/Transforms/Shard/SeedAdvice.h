@@ -1,4 +1,4 @@
-//===- SeedAdvice.h - what in a plan would split an op ----------*- C++ -*-===//
+//===- SeedAdvice.h - seeds that would split an op --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- SeededSharding.cpp - one sharding from all who ask for it ----------===//
+//===- SeededSharding.cpp - merges the shardings of a value ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- SeededSharding.h - one sharding from all who ask for it --*- C++ -*-===//
+//===- SeededSharding.h - merges the shardings of a value -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- SharedPadding.cpp - where it is cheaper to pad apart ---------------===//
+//===- SharedPadding.cpp - chooses shared or separate padding -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- SplitConstants.cpp - a constant of its own for every use -----------===//
+//===- SplitConstants.cpp - copies constants for every use ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- SplitScans.cpp - scans along dimensions that are split -------------===//
+//===- SplitScans.cpp - splits scans into shards --------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

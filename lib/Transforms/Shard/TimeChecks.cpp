@@ -1,4 +1,4 @@
-//===- TimeChecks.cpp - what cannot be done over micro-batches ------------===//
+//===- TimeChecks.cpp - refuses what micro-batches cannot do --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- ShardingTable.h - how values lie, and are left behind ----*- C++ -*-===//
+//===- ShardingTable.h - shardings and partial axes of values ---*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Moves.cpp - Every collective that applies to a state ---------------===//
+//===- Moves.cpp - collectives that apply to a state ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Handlers run in signals and with little memory, so they only write lines that
+// were prepared and end the process.
+//
 //===----------------------------------------------------------------------===//
 #include "../runtime/lib/Lack.h"
 #include "Process.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a model with its plan, and changes. Out: predictions for programs that
+// are compiled with each change, each in a context and thread of its own.
+//
 //===----------------------------------------------------------------------===//
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Bytecode/BytecodeWriter.h"

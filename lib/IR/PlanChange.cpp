@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a plan that was verified, and the text of a change. Out: the changed
+// plan, checked for contradictions, or an error.
+//
 //===----------------------------------------------------------------------===//
 #include "mlir/AsmParser/AsmParser.h"
 #include "pp/IR/PlanKeys.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: an op of level 1 and the shards of its operand. Bytes are those of the
+// best algorithms; links do not count.
+//
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Values.h"
 #include "pp/Planner/InShards.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: ops of level 1 on global shapes without padding. Out: `pp.in_shards` on
+// those with two sharding rules.
+//
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"

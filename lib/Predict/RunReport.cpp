@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: the prediction for an artifact that passed the checks. Out: the report's
+// parts that are known before a run.
+//
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/Prediction.h"
 #include "pprt/host/Report.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a verified module of level 1, with its training step or without. Out: the
+// same with every float as f64.
+//
 //===----------------------------------------------------------------------===//
 #include "Compile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

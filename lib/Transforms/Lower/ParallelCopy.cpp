@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: copies with different targets, as if done at once. Out: the same as a
+// sequence.
+//
 //===----------------------------------------------------------------------===//
 #include "Slots.h"
 #include "llvm/ADT/DenseMap.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: an instruction of a verified program. Out: the slots it names, each read,
+// written or both.
+//
 //===----------------------------------------------------------------------===//
 #include "Slots.h"
 #include "pp/IR/Kernel.h"

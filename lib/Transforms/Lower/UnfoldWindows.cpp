@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a convolution on one device's shapes. Out: a gather of patches and a
+// dot_general.
+//
 //===----------------------------------------------------------------------===//
 #include "FormKernels.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"

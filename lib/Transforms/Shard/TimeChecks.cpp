@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: uses of values in a module with a time axis, during partitioning. Out:
+// errors; nothing is changed.
+//
 //===----------------------------------------------------------------------===//
 #include "Partition.h"
 

@@ -51,8 +51,7 @@ static void checkRanks(const ppx::ArtifactT &artifact, const Mesh &mesh,
                         mesh.worldSize(), ", got ", rank));
       else if (seen[rank])
         report.add(text("program '", program->name,
-                        "' expects each rank in one program, got rank ", rank,
-                        " twice"));
+                        "' expects each rank once, got rank ", rank, " twice"));
       else
         seen[rank] = true;
     }

@@ -65,9 +65,9 @@ static void checkStandardOutput() {
   endUnwritten();
 }
 
-/// LLVM takes over signals when it first notes a temporary file, among them
-/// those that the caller has told us to ignore, as nohup does. It does so once:
-/// here, and gives those back.
+/// LLVM takes over signals when it first notes a temporary file, also those
+/// that the caller ignores, as nohup does. It does so once: here, where the
+/// ignored ones are restored.
 static void takeOverSignals() {
   constexpr int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR2};
   struct sigaction inherited[std::size(signals)];

@@ -50,7 +50,7 @@ std::optional<double> evaluate(Operation *op, double a, double b) {
 
 bool canEvaluate(Operation *op) { return op && evaluate(op, 1, 1); }
 
-/// The ops that read a value, and what they make of samples of it.
+/// The ops that read a value, evaluated on samples of it.
 class Expression {
 public:
   explicit Expression(Value value);

@@ -33,7 +33,7 @@ std::optional<ppx::ElementType> elementOf(Value value) {
   return std::nullopt;
 }
 
-/// A view and the argument it lies in.
+/// A view and the argument that it reads.
 struct ArgumentView {
   BlockArgument argument;
   StridedView view;
@@ -116,7 +116,7 @@ Product::Product(DotGeneralOp dot) {
   addPlain(dot, llvm::to_vector(llvm::seq<int64_t>(dot.getType().getRank())));
 }
 
-/// Rows in the order of the result, steps in that of rhs: so as these lie.
+/// Rows in the order of the result, steps in that of rhs.
 Product::Product(ConvolutionOp op) {
   addPlain(op, op.getResultPlain());
   for (unsigned index = 0; index < op.getLhsWindow().size(); ++index) {
@@ -311,7 +311,7 @@ ContractionMatcher::matrixOfProduct(const StridedView &view) {
   return result;
 }
 
-/// `op` is what is done to `value`, the contraction so far.
+/// `op` acts on `value`, the contraction so far.
 bool ContractionMatcher::addEpilogue(Operation *op, Value value) {
   if (op->hasTrait<IsView>() || isRowPadding(op)) {
     resultViews.push_back(op);

@@ -282,7 +282,7 @@ public:
     account.loser = account.lost = account.kept = -1;
   }
 
-  /// Takes over what the layout of a tensor says.
+  /// Adds the axes of a tensor's layout.
   void add(int number, const TensorFactors &tensor, const Layout &layout) {
     for (auto [factors, all] : llvm::zip_equal(tensor, layout)) {
       AxisList axes = takeAdmitted(all);

@@ -82,8 +82,8 @@ static bool canBothHold(DimShardingAttr a, DimShardingAttr b) {
          (b.getIsOpen() && isPrefix(b, a));
 }
 
-/// Opens the dimensions that do not fit what `exact` says: of the same one, or
-/// of the axis in another.
+/// Opens the dimensions of `general` that do not fit `exact`: by the same
+/// dimension, or by the axis in another.
 static void yieldTo(SeedAttr exact, MatchedSeed &general) {
   const auto open = DimShardingAttr::get(exact.getContext(), {},
                                          /*isOpen=*/true);

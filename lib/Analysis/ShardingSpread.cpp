@@ -70,7 +70,7 @@ Layout pp::cutAt(const AxisList &axes, Layout layout) {
   return layout;
 }
 
-/// Lists what the op would add to its values.
+/// Lists the op's proposals for its values.
 void ShardingSpread::visit(int number) {
   const Node &node = nodes[number];
   const ShardingRule &rule = *node.rule;

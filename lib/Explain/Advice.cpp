@@ -93,7 +93,7 @@ static std::string printTrials(std::vector<Trial> trials,
   return "\n" + table.print() + others;
 }
 
-/// How to give what was tried.
+/// How to apply the changes that were tried.
 static std::string printUse(const Changes &changes) {
   const bool hasSeeds = llvm::any_of(
       changes, [](const auto &entry) { return isSeedChange(entry.first); });

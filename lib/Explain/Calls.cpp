@@ -29,7 +29,7 @@ std::string pp::spellPartial(ShardingAttr sharding) {
   return text;
 }
 
-/// Why, and for what, in words that are the same for every layer.
+/// The cause and the reader, in words that are the same for every layer.
 static std::pair<std::string, std::string> describe(const CauseAt &found) {
   const Cause &cause = found.cause;
   const std::string place = generalize(

@@ -63,8 +63,8 @@ void MeshAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-/// Parts are at least two, in order and side by side, of an axis that is there
-/// in parts alone.
+/// An axis in parts has at least two, in order and side by side, and no axis of
+/// its own name.
 static LogicalResult verifyParts(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayRef<MeshAxisAttr> axes) {
   llvm::StringMap<int64_t> counts;

@@ -148,7 +148,7 @@ void pp::registerCostModels(DialectRegistry &registry) {
     attach<philox, everything, RandomBitsOp>(context);
     attach<none, everything, IotaOp>(context);
     attach<none, picked, SliceOp, DynamicSliceOp, GatherOp>(context);
-    // A literal is there already, and the others name what exists.
+    // A literal is there already, and the other ops rename existing values.
     attach<none, none, ConstantOp, ReshapeOp, StopGradientOp,
            ShardingConstraintOp, ReshardOp, NameOp>(context);
     visitAllOps([&](auto tag) {

@@ -36,7 +36,7 @@ static StringRef describeSeverity(DiagnosticSeverity severity) {
   llvm_unreachable("not a severity");
 }
 
-/// Whether `message` itself begins with what has the name, as `argument "x"`.
+/// Whether `message` begins with the named thing, such as `argument "x"`.
 static bool isAbout(StringRef message, StringAttr name) {
   std::string quoted;
   llvm::raw_string_ostream(quoted) << name;

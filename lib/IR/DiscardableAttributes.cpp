@@ -77,8 +77,8 @@ constexpr Entry entries[] = {
     {attrs::kTarget, is<StringAttr>, "a string"},
 };
 
-/// `place` words what of the op has the attribute, for who gets an error: most
-/// attributes are right, and there are many.
+/// `place` words the place of the attribute for errors; most attributes are
+/// right, and there are many.
 LogicalResult verifyType(Operation *op, NamedAttribute attribute,
                          llvm::function_ref<std::string()> place) {
   StringRef name = attribute.getName();

@@ -155,8 +155,8 @@ void dotGeneral(DotGeneralOp op, Vjp &vjp) {
 // Indexing
 //===----------------------------------------------------------------------===//
 
-/// scatter_add drops what lies outside the table where gather clamps, so the
-/// indices are clamped first.
+/// scatter_add drops indices outside the table where gather clamps them, so
+/// they are clamped first.
 void gather(GatherOp op, Vjp &vjp) {
   if (!vjp.needs(0))
     return;

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradients of a convolution are convolutions: the upstream by the other
-// operand, over what is free there, with strides and dilations of lhs in each
-// other's place. Tensors without elements have none.
+// The gradients of a convolution are convolutions: the upstream gradient by the
+// other operand, over the other's free dimensions, with strides and dilations
+// of lhs exchanged. Tensors without elements have none.
 //
 //===----------------------------------------------------------------------===//
 #include "GradientModels.h"
@@ -36,7 +36,7 @@ struct Product {
 
   Product(Value lhs, Value rhs, Value like) : lhs(lhs), rhs(rhs), like(like) {}
 
-  /// Adds what slides; `positions` come out.
+  /// Adds a window; the result has `positions`.
   void slide(const Window &window, int64_t positions) {
     strides.push_back(window.stride);
     rhsDilation.push_back(window.dilation);

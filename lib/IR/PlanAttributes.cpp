@@ -147,7 +147,8 @@ static void printShortest(llvm::raw_ostream &os, double value) {
   os << text;
 }
 
-/// All that the optimizer reads, for people, or what is not its default.
+/// Prints everything that the optimizer reads, or only what differs from
+/// defaults.
 static void print(OptimizerAttr optimizer, llvm::raw_ostream &os,
                   bool withDefaults) {
   MLIRContext *context = optimizer.getContext();
@@ -286,8 +287,7 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// Says where a value does not fit; what needs the rest of the plan, its
-/// verifier says.
+/// Reports a value that does not fit; the plan's verifier checks the rest.
 static ParseResult parseSetting(AsmParser &parser, const PlanKeyInfo &info,
                                 NamedAttrList &settings) {
   SMLoc loc = parser.getCurrentLocation();

@@ -101,8 +101,8 @@ LogicalResult ProgramOp::verify() {
   return success();
 }
 
-/// Checks that `name` is a kernel whose parameters, and `numFlags` flags, are
-/// as many as the slots (constraint `label`).
+/// Checks that `name` is a kernel, with as many parameters, plus `numFlags`
+/// flags, as there are slots (constraint `label`).
 static LogicalResult verifyKernelUse(Operation *op, FlatSymbolRefAttr name,
                                      ArrayRef<int64_t> slots, size_t numFlags,
                                      SymbolTableCollection &symbols,

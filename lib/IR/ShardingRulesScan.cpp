@@ -218,8 +218,8 @@ template <typename OpTy> int64_t elementBytes(OpTy op) {
 }
 constexpr int64_t kIndexBytes = 4;
 
-/// How many rows there are along `dim`; none where shards would not each have
-/// several elements, as many as the others.
+/// The number of rows along `dim`; none unless every shard has the same number
+/// of elements, at least two.
 template <typename OpTy>
 std::optional<int64_t> countRows(OpTy op, unsigned dim, int64_t shards) {
   ArrayRef<int64_t> shape = shapeOf(op.getOperand());
@@ -235,7 +235,7 @@ std::optional<int64_t> cumsumBytes(CumsumOp op, unsigned dim, int64_t shards) {
   return *rows * shards * elementBytes(op);
 }
 
-/// The running sum of a shard, plus what the shards before it sum up to.
+/// The running sum of a shard, plus the sums of the shards before it.
 Value cumsumInShards(CumsumOp op, const InShards &to) {
   ShardWork work(op, to);
   const int64_t dim = to.dim;
@@ -281,7 +281,7 @@ Value argmaxInShards(ArgmaxOp op, const InShards &to) {
                      winner, work.dropped, dim);
 }
 
-/// The same of as many as are sought. Values are looked up along the last
+/// The same for as many as are sought. Values are looked up along the last
 /// dimension only.
 std::optional<int64_t> topKBytes(TopKOp op, unsigned dim, int64_t shards) {
   std::optional<int64_t> rows = countRows(op, dim, shards);

@@ -146,8 +146,8 @@ Value Experts::apply(Value x, const std::string &prefix) {
                 1 / std::sqrt(2.0 * config.layers * inner));
 }
 
-/// x: [experts, batch, capacity, hidden]. The sum, weighted by the gates, of
-/// what came of a token: [batch, seq, hidden].
+/// x: [experts, batch, capacity, hidden]. The sum of a token's results,
+/// weighted by the gates: [batch, seq, hidden].
 Value Experts::combine(Value x, ArrayRef<Choice> choices) {
   Value places =
       graph.reshape(graph.transpose(x, {1, 0, 2, 3}),

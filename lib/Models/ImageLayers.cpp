@@ -25,7 +25,7 @@ Value ImageLayers::convolution(Value x, const std::string &name,
   graph.enter(name);
   ArrayRef<int64_t> shape = graph.shapeOf(x);
   const int64_t size = window.size, inputs = shape[3];
-  // He et al. (2015), by outputs, as torchvision has it.
+  // He et al. (2015), by outputs, as in torchvision.
   Value weight = graph.orderedParam(
       name + ".weight", {size, size, inputs, channels},
       graph.normal(std::sqrt(2.0 / double(size * size * channels))),

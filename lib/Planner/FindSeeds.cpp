@@ -18,8 +18,8 @@
 using namespace mlir;
 using namespace pp;
 
-/// So many products, those of most work, are looked at for what may split them
-/// besides: a product of all layers is one.
+/// Limit of products, those of most work, for which additional splits are
+/// tried: a product of all layers counts once.
 static constexpr size_t kMostProducts = 8;
 /// The share of the step that additional seeds must save: predictions are no
 /// more precise.
@@ -40,7 +40,7 @@ struct UnevenClasses {
   SmallVector<FactorClasses::Class> classes;
 };
 
-/// Seeds, and what a step takes under them if that was asked.
+/// Seeds, and the time of a step under them if requested.
 struct WeighedPlan {
   PlanAttr plan;
   std::optional<StepCost> cost;
@@ -111,8 +111,8 @@ int64_t findLargest(ArrayRef<ParameterDim> dimensions) {
   return largest;
 }
 
-/// True if what is chosen deals the classes of an option as that would, or some
-/// of them otherwise.
+/// True if the choice deals the classes of an option in the same way, or some
+/// of them in another.
 bool isDealt(const SplitOption &option, const Choice &choice) {
   AxisParts dealt;
   for (const SplitOption *other : choice.options)
@@ -368,7 +368,7 @@ FailureOr<PlanAttr> SeedFinder::build(const Choice &choice) {
   return plan.withMesh(axis->mesh()).withSeeds(seeds);
 }
 
-/// Leaves out what all of the axis splits anyway, as what is around it is
+/// Removes options that the axis splits anyway, because their surroundings are
 /// split.
 void SeedFinder::dropSplit(const SeedLayouts &layouts) {
   llvm::erase_if(options, [&](const SmallVector<SplitOption> &alternatives) {
@@ -478,7 +478,7 @@ FailureOr<WeighedPlan> SeedFinder::weighParts() {
       setPart(alike, chosen);
     }
   }
-  // None does: say what the first wants.
+  // None does: report the first error.
   return succeeded(best) ? best : weigh();
 }
 

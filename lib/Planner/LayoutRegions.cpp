@@ -16,7 +16,7 @@ namespace {
 /// The dimensions, by name, that `axis` splits inside and outside.
 struct LayoutRegion {
   StringLiteral axis, inside, outside;
-  /// Parameters with such a dimension lie as they are read inside.
+  /// Parameters with such a dimension have the layout inside.
   bool hasParameters;
   /// Inside there is no sequence.
   bool leavesSequence;
@@ -108,7 +108,7 @@ SmallVector<StringAttr> RegionSeeds::listAxes(NameOp name, unsigned dim,
   return list;
 }
 
-/// Readers have `name` as the region lies, or as what is around it does.
+/// Readers of `name` see the layout of the region, or that around it.
 LogicalResult RegionSeeds::addValue(NameOp name, const LayoutRegion &region,
                                     bool isEntry) {
   auto [position, isNew] = positions.try_emplace(name, values.size());
@@ -135,8 +135,8 @@ LogicalResult RegionSeeds::addValue(NameOp name, const LayoutRegion &region,
   return success();
 }
 
-/// Calls `visit` with the values at the ends of such parts, and whether it is
-/// where one opens.
+/// Calls `visit` with the values at the ends of such parts, and whether a part
+/// begins there.
 LogicalResult
 forEachEnd(func::FuncOp main, const LayoutRegion &region,
            function_ref<LogicalResult(NameOp, bool isEntry)> visit) {

@@ -56,7 +56,7 @@ private:
 } // namespace
 
 /// Seconds of a step from one layout of a value to another. Time is no link:
-/// what is summed over it travels once a step, all else of the batch with each
+/// sums over it travel once a step, other values of the batch with each
 /// micro-batch.
 double StepMeasurer::priceOf(Value value, const Form &from, const Layout &to) {
   const int time = mesh.timeAxis();
@@ -138,8 +138,8 @@ PartialAxes StepMeasurer::findPassing(Operation *op, const ShardingRule &rule,
   return {};
 }
 
-/// A product that sums over padding takes copies of its operands with zeros
-/// there; other sums mask what they read as they go.
+/// A product that sums over padding copies its operands with zeros there; other
+/// sums mask their operands while reading.
 double StepMeasurer::secondsToMask(Operation *op, const ShardingRule &rule,
                                    const Layout &factors) const {
   if (!isContraction(op))

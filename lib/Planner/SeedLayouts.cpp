@@ -33,7 +33,7 @@ int SeedLayouts::numberOf(Value value) {
   return it->second;
 }
 
-/// Enters what is asked of a value, in a round or in those of its axes.
+/// Adds a request for a value, in a round or in those of its axes.
 void SeedLayouts::wish(Value value, ArrayRef<DimShardingAttr> dims, bool isOpen,
                        std::optional<int64_t> priority) {
   const int number = numberOf(value);

@@ -140,7 +140,7 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
   else
     findFree(cast<ConvolutionOp>(op));
   for (unsigned side : {0u, 1u}) {
-    // Only what is a dimension of the parameter itself can be seeded.
+    // Only dimensions of the parameter itself can be seeded.
     for (int64_t dim : free[side])
       if (auto [value, of] = traceDim(op->getOperand(side), dim);
           parameters[side] && value == parameters[side])

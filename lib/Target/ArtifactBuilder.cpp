@@ -324,8 +324,8 @@ ArtifactBuilder::convertSharding(ShardingAttr sharding, int64_t rank) {
   return dims;
 }
 
-/// The shapes of an argument or result: padded (what the shards tile) and the
-/// model's own.
+/// The shapes of an argument or result: the padded one, which shards tile, and
+/// the model's.
 static std::pair<ArrayRef<int64_t>, ArrayRef<int64_t>>
 getShapes(DictionaryAttr attributes, RankedTensorType type) {
   ArrayRef<int64_t> padded = type.getShape();

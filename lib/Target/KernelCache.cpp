@@ -110,7 +110,7 @@ std::optional<ObjectCode> KernelCache::lookup(StringRef key) const {
   StringRef content = *file, code = content.drop_front(kDigestSize);
   if (toStringRef(digestOf(key, code)) != content.take_front(kDigestSize))
     return std::nullopt;
-  // Pruning removes first what was not used for longest.
+  // Pruning removes the least recently used entry first.
   ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return ObjectCode(code.begin(), code.end());
 }

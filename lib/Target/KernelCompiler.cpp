@@ -85,7 +85,7 @@ namespace {
 /// Makes objects of a kernel, or finds them.
 struct Task {
   struct Object {
-    /// Without a value until it is there, and if it cannot be.
+    /// Empty until compiled, and if that fails.
     std::optional<ObjectCode> code;
     bool isCached = false;
   };
@@ -334,7 +334,7 @@ FailureOr<std::vector<uint8_t>> CompiledKernels::link() const {
       return fail("cannot write them: " + error.message());
 
   const std::string input = objects.path(), output = linked.path();
-  // A file that is there is replaced by its name; this one has to be written.
+  // An existing file is replaced by its name; this one has to be written.
   StringRef arguments[] = {"ld.lld", "-shared", "--build-id=none",
                            "-o",     "-",       "--whole-archive",
                            input};

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gather reads at computed places inside one loop; cumsum is a loop that
-// carries its result, so that it adds in order, and top_k is one, as each
-// largest element comes behind the one before; random_bits is what
-// Scalars.h has on the global row-major index.
+// carries its result, so that it adds in order, and so is top_k, as each
+// largest element comes behind the one before; random_bits uses Scalars.h on
+// the global row-major index.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"

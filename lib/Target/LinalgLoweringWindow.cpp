@@ -184,8 +184,8 @@ static Value lower(ReduceWindowOp op, LinalgBuilder b, ValueRange operands) {
   return b.convert(generic.getResult(0), op.getType());
 }
 
-/// First each window's largest element, as the number of its tap; then, for
-/// every element, the updates of the windows that have it there.
+/// First the tap of each window's largest element; then, for every element, the
+/// updates of the windows that have it there.
 static Value lower(SelectAndScatterOp op, LinalgBuilder b,
                    ValueRange operands) {
   RankedTensorType type = op.getType();

@@ -120,8 +120,8 @@ LogicalResult RowLoop::readRows(RowsAttr attr) {
   return success();
 }
 
-/// Without `pp.rows`: the leading dimensions if rows of these are independent
-/// and all results have them, else one row.
+/// Without `pp.rows`: the leading dimensions if their rows are independent and
+/// all results have them, otherwise one row.
 void RowLoop::chooseRows() {
   auto first = cast<RankedTensorType>(kernel.getResultTypes().front());
   bool areAlike = llvm::all_of(kernel.getResultTypes(), [&](Type type) {

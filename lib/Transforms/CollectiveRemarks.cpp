@@ -22,8 +22,8 @@ using namespace pp;
 
 namespace {
 
-/// One coordinate of a rank: the values it takes, and what each adds to the
-/// rank's number.
+/// One coordinate of a rank: its values, and what each adds to the rank's
+/// number.
 struct Coordinate {
   SmallVector<int64_t> values;
   int64_t stride;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a module of level 1 and a file that holds one `#pp.plan<...>`, as pp-opt
-// prints it. Out: the plan on the module, and the `pp.mesh` it speaks of.
+// prints it. Out: the plan on the module, and its `pp.mesh`.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/AsmParser/AsmParser.h"
@@ -122,7 +122,7 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
       return {};
     }
     const size_t skipped = text.drop_back(body.size()).count('\n');
-    // The parser knows neither the file nor what was dropped of it.
+    // The parser knows neither the file nor the dropped comments.
     std::string reasons;
     llvm::raw_string_ostream reason(reasons);
     PlanAttr plan;

@@ -77,7 +77,7 @@ char findOpenQuote(StringRef text) {
   return open;
 }
 
-/// Takes one word; returns what its value should have been, or nothing.
+/// Takes one word; returns the values that were expected, or nothing.
 std::string readWord(StringRef name, StringRef value,
                      PipelineOptions &options) {
   if (name == kPlanFile) {

@@ -19,8 +19,7 @@ using namespace pp;
 /// From a model's loss to the whole training step, still for one device.
 static void addGraphPasses(OpPassManager &manager,
                            const PipelineOptions &options, bool hasPlan) {
-  // The model is the user's: say what is wrong with it before anything else
-  // touches it.
+  // The model is the user's: report its errors before anything else touches it.
   manager.addPass(createVerifyGraph());
 
   // Every decision is in the plan before the first pass that obeys one.
@@ -75,8 +74,8 @@ static void addSpmdPasses(OpPassManager &manager) {
   // the findings with the program.
   manager.addPass(createLintShardings());
 
-  // Collectives where values change their layout, one by one; then what becomes
-  // superfluous because two of them met.
+  // Collectives where values change their layout, one by one; then those that
+  // became superfluous are removed.
   manager.addPass(createPartition());
   manager.addPass(createOptimizeCollectives());
   manager.addPass(createCSEPass());
@@ -85,8 +84,8 @@ static void addSpmdPasses(OpPassManager &manager) {
 
 /// From a step to fragments per stage and their order.
 static void addPipelinePasses(OpPassManager &manager) {
-  // Fragments need local sizes and all collectives, hence after partitioning:
-  // what crosses a stage is sent in the form in which it lies on the devices.
+  // Fragments need local sizes and all collectives, hence after partitioning: a
+  // value crosses a stage in its layout on the devices.
   manager.addPass(createSplitStages());
   manager.addPass(createSchedule());
 
@@ -102,8 +101,8 @@ static void addPipelinePasses(OpPassManager &manager) {
 /// From fragments to an instruction list per rank.
 static void addProgramPasses(OpPassManager &manager,
                              const PipelineOptions &options) {
-  // Kernels first: they decide which values exist in memory at all; then what
-  // they need for those that do not. From here on a program is for one target.
+  // Kernels first: they decide which values exist in memory at all; then the
+  // scratch memory for the others. From here on a program is for one target.
   manager.addPass(createFormKernels({options.target}));
   manager.addPass(createReserveScratch());
 
@@ -162,7 +161,7 @@ std::optional<Level> pp::getLevel(ModuleOp module) {
   return level ? std::optional(level.getValue()) : std::nullopt;
 }
 
-/// The pass that makes modules of a level of what is of the one before.
+/// The pass that makes modules of a level from those of the one before.
 static StringRef findMaker(Level level) {
   switch (level) {
   case Level::Graph:

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A verify pass names what is left over, where, and which pass should have
+// A verify pass names the leftover op, its place, and the pass that should have
 // removed it.
 //
 //===----------------------------------------------------------------------===//

@@ -185,8 +185,8 @@ LogicalResult PipelineVerifier::verifySchedule(ScheduleAttr attribute) {
 }
 
 /// A schedule splits the backward work of a stage if, and only if, the stage
-/// has it split. The other actions are all there (schedule::verify): a stage
-/// without backward work does nothing then.
+/// has it split. All other actions exist (schedule::verify): a stage without
+/// backward work does nothing then.
 LogicalResult
 PipelineVerifier::verifyWeightActions(const schedule::Schedule &schedule) {
   for (auto [stage, actions] : llvm::enumerate(schedule.ranks)) {

@@ -38,7 +38,7 @@ static bool isDevice(const std::string &path) {
           status.type() == llvm::sys::fs::file_type::block_file);
 }
 
-/// Returns the exit code; what is wrong is told.
+/// Returns the exit code and prints errors.
 static int writeText(const std::string &path, llvm::StringRef text) {
   pprt::Status written = pprt::writeOutput(path, text.data(), text.size());
   return written.ok() ? 0 : fail(written.message(), written.code());

@@ -43,7 +43,7 @@ using pprt::host::Values;
 
 namespace {
 
-/// Collects what the compiler has to say while it lives.
+/// Collects the compiler's diagnostics while it lives.
 class Diagnostics {
 public:
   Diagnostics(llvm::SourceMgr &sources, mlir::MLIRContext &context)
@@ -57,7 +57,7 @@ public:
                                                 source->getBuffer(), stream));
         }) {}
 
-  /// Why nothing came of it. A failure that is none of the module's is told
+  /// The reason of a failure. A failure outside of the module is printed
   /// without a place in it.
   Status failure() {
     if (code != ExitCode::doesNotCompile)
@@ -321,8 +321,8 @@ static void dropShardings(mlir::ModuleOp module) {
   });
 }
 
-/// Takes the mesh, and what speaks of it, out of a level 1 module and its plan.
-/// One device gets the threads of all.
+/// Removes the mesh, and everything that refers to it, from a level 1 module
+/// and its plan. One device gets the threads of all.
 static void moveToOneDevice(mlir::ModuleOp module) {
   dropShardings(module);
   auto plan = module->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
@@ -482,7 +482,7 @@ double SourceModule::roundoff() const {
   auto main = state->module->lookupSymbol<mlir::func::FuncOp>("main");
   if (!main)
     return 0;
-  // An input is as exact as it is; what an op makes of it is rounded.
+  // An input has its own precision; results of ops are rounded.
   for (mlir::BlockArgument argument : main.getArguments()) {
     std::optional<pp::Role> role =
         pp::getArgRole(main, argument.getArgNumber());

@@ -25,8 +25,7 @@ using pprt::Status;
 
 namespace {
 
-/// Sets a field; returns what was expected, or null when `value` was
-/// understood.
+/// Sets a field; returns what was expected, or null if `value` is valid.
 using Reader = const char *(*)(std::string_view value, Options &options);
 
 struct Option {
@@ -270,7 +269,7 @@ Status unknownOption(std::string_view name, bool hasValue) {
   return usageError(message);
 }
 
-/// A target is of processors or of GPUs, as is what runs its code.
+/// The target and the device must both be processors or both GPUs.
 Status checkTarget(const Options &result) {
   const pprt::Target *target = pprt::findTarget(result.target);
   if (!target)

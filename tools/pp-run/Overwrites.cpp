@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A slip of the command line must not cost a model or a corpus. Parameters are
-// the exception: going on from a file and saving to it is what a user means,
-// and it is replaced only when the new one is complete.
+// A typing error must not cost a model or a corpus. Parameters are the
+// exception: continuing from a file and saving to it is intended, and the file
+// is replaced only when the new one is complete.
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"

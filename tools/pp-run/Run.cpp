@@ -3,9 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: the options. In order: the program is loaded or compiled, checked,
-// verified if asked, trained, and what was learnt and measured is written.
-// Nothing is written before everything before it succeeded. Several processes
-// do all of it together, and agree after whatever may fail in one of them.
+// verified if requested, and trained, then parameters and measurements are
+// written. Nothing is written before all earlier steps have succeeded. Several
+// processes do all of it together, and agree after each step that may fail in
+// one of them.
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
@@ -370,7 +371,7 @@ Status pp::run::run(const Options &options) {
   const Status status = runIn(*world, options);
   if (status.ok() || (*world)->processCount() == 1)
     return status;
-  // All agree on it, and one tells. The first to leave ends the others.
+  // All agree on it, and one prints it. The first to leave ends the others.
   if ((*world)->process() == 0)
     printError(status);
   (void)(*world)->agree(status, /*interrupted=*/false);

@@ -100,8 +100,8 @@ Expected<Source> loadImage(const Options &options, const std::string &level,
                   "kernels, got the artifact " +
                       options.input);
   ImageChoice choice = {options.target, level};
-  // Nothing of a dry run is for this machine: any image can be told of, unless
-  // a device is asked about.
+  // A dry run is not for this machine: it can describe any image, unless a
+  // device is given.
   if (options.dryRun && file && options.target.empty() && !options.givesDevice)
     if (Expected<ppx::HeadT> head = loadHead(*file);
         head && !head->images.empty() && !chooseImage(head->images, choice))

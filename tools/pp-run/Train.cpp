@@ -77,7 +77,7 @@ public:
         ahead(lastSteps ? 1 : session.stepsAhead()),
         progress(std::cout, styleFor(options, world), options.steps,
                  session.artifact().items_per_step,
-                 // Tokens are what a language model's step is measured in.
+                 // The steps of a language model are measured in tokens.
                  session.findArgument("tokens") ? "tokens" : "samples",
                  terminalColumns()) {}
 
@@ -87,8 +87,8 @@ public:
   /// The next step's batch; looks meanwhile.
   Status await(ReadAhead &batches, Batch &batch);
   /// Begins a step with the inputs that are set, for which the host has waited
-  /// since `asked`, and waits for those before it, as far as there have to be
-  /// fewer. A failure to tell of them is in `told`.
+  /// since `asked`, and waits for earlier ones, as far as too many are in
+  /// flight. A failure to report them is in `told`.
   Status step(Clock::time_point asked, Status &told);
   /// Waits for all steps in flight.
   Status finish(Status &told);

@@ -211,7 +211,7 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   return session;
 }
 
-/// Whether what is to be compared can be. A reference gets ready for it.
+/// Whether the comparison is possible. Prepares a reference.
 static Status prepare(const Compared &compared) {
   if (!compared.reference) {
     if (compared.module && compared.module->isModel())
@@ -234,7 +234,7 @@ static Status prepare(const Compared &compared) {
   return matchReference(*compared.program.artifact, *compiled->artifact);
 }
 
-/// Compares the first steps. Prints what differs only if `isLast`.
+/// Compares the first steps. Prints differences only if `isLast`.
 static Expected<VerifyReport> compareSteps(const Compared &compared,
                                            const Start &start, Yardstick bound,
                                            bool isLast, std::ostream &out) {
@@ -379,7 +379,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
         its.gradients = keepCommon(std::move(its.gradients), told);
     }
     const std::string name = "step " + std::to_string(step + 1);
-    // A model that diverges by itself tells nothing about its partition.
+    // A model that diverges by itself says nothing about its partition.
     for (const StepValues *mine : {&values[0], &values[1]}) {
       const std::string found = findNonFinite(*mine);
       if (found.empty())

@@ -87,8 +87,8 @@ private:
 
 } // namespace
 
-/// Whether the op divides many elements by one, which is so in every kernel
-/// that has it.
+/// Whether the op divides many elements by one number; every kernel with it
+/// does.
 static bool hasSharedDivisor(Operation *op) {
   auto division = dyn_cast<DivOp>(op);
   auto divisor =

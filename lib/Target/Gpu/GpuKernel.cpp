@@ -44,7 +44,7 @@ struct Form {
   /// Runs of a result that a thread has, one after the other, where there are
   /// no rows.
   int64_t turns = 1;
-  /// All threads of a block look for what is for its part of the result.
+  /// All threads of a block search the updates for its part of the result.
   bool isSearch = false;
   /// For each result, the group that shares tensors with it.
   SmallVector<unsigned> apart;
@@ -150,8 +150,8 @@ static bool sharesNumbers(func::FuncOp kernel,
   });
 }
 
-/// Whether rows lie further apart than they are long, and are no whole runs:
-/// a run would go on in what is between them.
+/// Whether rows are further apart than they are long, and are not whole runs: a
+/// run would go on in the gap.
 static bool hasOddRows(func::FuncOp kernel, int64_t width) {
   return llvm::any_of(kernel.getBody().front(), [&](Operation &op) {
     return (isRowSlice(&op) &&

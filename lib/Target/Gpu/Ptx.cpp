@@ -219,9 +219,8 @@ FailureOr<std::string> emitPtx(std::unique_ptr<llvm::Module> code,
       createMachine(processor, kernel);
   if (!machine)
     return failure();
-  // Accesses are vectors where they should be. The back end's own vectors read
-  // what lies between and behind elements, too; functions of this attribute
-  // have none.
+  // Accesses are vectors where they should be. The back end's own vectors would
+  // also read between and behind elements; this attribute forbids them.
   for (llvm::Function &function : *code)
     if (!function.isDeclaration())
       function.addFnAttr(llvm::Attribute::NoImplicitFloat);
@@ -235,8 +234,8 @@ FailureOr<std::string> emitPtx(std::unique_ptr<llvm::Module> code,
   return text.str().str();
 }
 
-/// Behind what all modules begin with: a version, a target and the size of
-/// addresses.
+/// The place behind the common head of modules: a version, a target and the
+/// size of addresses.
 size_t findKernels(StringRef module) {
   static constexpr StringLiteral kLast(".address_size 64\n");
   const size_t start = module.find(kLast);

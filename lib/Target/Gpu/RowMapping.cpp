@@ -19,8 +19,8 @@ using namespace pp::gpu;
 static constexpr int64_t kSmallBlock = 128;
 /// Registers of a multiprocessor, and its least number of threads.
 static constexpr int64_t kRegisters = 65536, kThreads = 512;
-/// Registers for all but the elements that a lane keeps, and their places:
-/// indices, sums, what is being computed, and a few tensors' addresses.
+/// Registers besides the elements that a lane keeps, and their places: indices,
+/// sums, values being computed, and a few tensors' addresses.
 static constexpr int64_t kOtherRegisters = 56, kFewTensors = 8;
 /// Registers of an address.
 static constexpr int64_t kAddressRegisters = 2;
@@ -108,9 +108,9 @@ static int64_t countSharedBytes(RowMapping &mapping, int64_t width) {
   return bytes + mapping.handedBytes;
 }
 
-/// Has what sums need fit into shared memory: by fewer rows of a block, then by
-/// fewer lanes side by side, and where a row alone has too much, by sums that
-/// each lane does for itself.
+/// Makes the exchanges of sums fit into shared memory: with fewer rows of a
+/// block, then fewer neighbouring lanes, and if a single row has too much, with
+/// sums that each lane computes alone.
 static void fitShared(RowMapping &mapping, int64_t width) {
   auto isTooMuch = [&] {
     return countSharedBytes(mapping, width) > kSharedBytes;
@@ -185,7 +185,7 @@ private:
       return sum.op == op && sum.form != RowSum::Alone;
     });
   }
-  /// The value is asked for in `phase`, by what is computed there.
+  /// Notes that an op of `phase` asks for the value.
   void reach(Value value, int64_t phase) {
     last[value] = std::max(last[value], phase);
     Operation *op = value.getDefiningOp();
@@ -227,7 +227,7 @@ static void fitRegisters(RowMapping &mapping, func::FuncOp kernel,
     mapping.inRegisters = countOfLane(longest, lanes, width);
     const int64_t kept = live.countRegisters(
         [&](int64_t count) { return countOfLane(count, lanes, width); });
-    // Runs that do not lie side by side have a place each.
+    // Runs that are not neighbours have a place each.
     const int64_t places = mapping.inRegisters / width +
                            std::max<int64_t>(tensors - kFewTensors, 0);
     if (mapping.inRegisters <= std::max(kMostInRegisters, width) &&

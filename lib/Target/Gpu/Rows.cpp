@@ -60,8 +60,8 @@ private:
   const Place &placeOf(RankedTensorType type, const RowLayout &layout,
                        const Index &local, bool isRun);
   Scalars lookup(Value value, const Place &place, const RowLayout *layout);
-  /// Over all elements of a part, by turns: each lane takes the next run, or
-  /// element. The body is told whether the element counts (null: it does).
+  /// Over all elements of a part, in turns: each lane takes the next run, or
+  /// element. The body gets whether the element counts (null: it does).
   Scalars overPart(
       int64_t size, int64_t step, ValueRange carried,
       llvm::function_ref<Scalars(const Index &local, Value counts, ValueRange)>
@@ -167,7 +167,7 @@ Scalars Rows::overPart(
   return full < size ? takeTurn(IndexBuilder::literal(full), false, now) : now;
 }
 
-/// All lanes along what is reduced, to one element.
+/// All lanes along the reduced dimension, to one element.
 Value Rows::reduceAlong(const RowSum &sum) {
   const Reducer reducer = getReducer(e.b, sum.op);
   const RowLayout &operand = sum.operand;
@@ -208,10 +208,10 @@ Value Rows::reduceAlong(const RowSum &sum) {
   return reducer.finish(lanes.combine(reducer, mine));
 }
 
-/// Lanes side by side along what is kept, and the rest of them along what is
-/// reduced. A lane has a run of what is last in memory, where that is whole
+/// Neighbouring lanes along the kept dimension, the others along the reduced
+/// one. A lane has a run of the last dimension in memory, if that is whole
 /// vectors: of kept elements, or one after the other of reduced ones. `sums`
-/// see the same parts of what they reduce, and go through them together.
+/// see the same parts of their operands, and go through them together.
 void Rows::reduceAcross(ArrayRef<const RowSum *> sums) {
   const RowSum &sum = *sums.front();
   const RowLayout &layout = sum.layout, &operand = sum.operand;

@@ -103,8 +103,8 @@ protected:
         /*is_zero_poison=*/true);
   }
   Value withoutLowestBit(Value bits) { return both(bits, minus(bits, 1)); }
-  /// As long as there are bits: `body` is given them and what is carried, and
-  /// gives those that are left and what is carried on.
+  /// Loops while there are bits: `body` gets them and the carried values, and
+  /// returns the remaining bits and the new values.
   Scalars
   whileAny(Value bits, ValueRange carried,
            llvm::function_ref<Scalars(Value bits, ValueRange carried)> body) {
@@ -231,7 +231,7 @@ Scalars WarpSearch::visit(Value own, ValueRange sums, AddHits add) {
   const int64_t most = searched.entries * searched.indices + 1;
   if (searched.indices < 2 * kStretch * kMostLanes)
     return e.loop(e.indices.known(rounds, most), sums, round);
-  // A few rounds at once, that are done one by one only for who is there.
+  // A few rounds at once, which only present lanes do one by one.
   auto stretch = [&](const Index &number, ValueRange carried) -> Scalars {
     Value first =
               times(emitConvert(b, loc, e.indices.get(number), i32), kStretch),
@@ -387,7 +387,7 @@ std::pair<Value, Value> BlockSearch::handOver(Value count, Value number) {
   return {before, all};
 }
 
-/// From `place` on, the places of what a warp has found, in order.
+/// Writes the places of a warp's finds, in order, from `place` on.
 void BlockSearch::writeDown(const Found &found, Value first, Value place) {
   for (auto [number, lanes] : llvm::enumerate(found.lanes)) {
     Value isMine = hasBits(both(lanes, make<arith::ShLIOp>(literal(1), lane)));

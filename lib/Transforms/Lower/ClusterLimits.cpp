@@ -35,7 +35,7 @@ private:
 
 } // namespace
 
-/// Calls `visit` for what reads `value`, looking through free ops.
+/// Calls `visit` for the readers of `value`, looking through free ops.
 static void visitReaders(Value value, const FreeOps &free,
                          function_ref<void(Operation *)> visit) {
   for (Operation *user : value.getUsers())

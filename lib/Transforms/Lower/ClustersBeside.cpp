@@ -58,7 +58,7 @@ bool KernelClusters::isLeaf(const KernelCluster &cluster) const {
   return !isRead;
 }
 
-/// Calls `visit` for what `op` reads, looking through free ops.
+/// Calls `visit` for the operands of `op`, looking through free ops.
 void KernelClusters::forEachProducer(
     Operation *op, function_ref<void(Operation *)> visit) const {
   op->walk([&](Operation *nested) {

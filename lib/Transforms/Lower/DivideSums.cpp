@@ -325,8 +325,8 @@ static int64_t countTiles(DotGeneralOp dot, const pprt::KernelTuning &tuning) {
          llvm::divideCeil(count(shape.drop_front(columns)), tuning.productTile);
 }
 
-/// `value` with dimension `dim` as `parts` of it and what is in one, if that is
-/// more than an element.
+/// `value` with dimension `dim` as `parts` and the elements of one, if there
+/// are several.
 static Value splitDimension(OpBuilder &builder, Value value, int64_t dim,
                             int64_t parts) {
   RankedTensorType type = ranked(value);

@@ -3,15 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a block of graph ops. Out: its float dots and convolutions, products for
-// short, as launches. A contraction takes along the views its operands are read
-// through, and what is done to its result as long as nothing else reads it: a
-// constant factor, views, added biases and residuals, an activation, whose
-// operand may be read and is a second result then. It also takes the sum of an
-// operand over what is contracted, as that for a bias's gradient. It tries to
-// take everything, then less, until the target takes the kernel, and, where its
-// library may refuse on the device, the same can be done unfused; a product
-// whose operands, or windows of a result, lie too unevenly gets them transposed
-// first.
+// short, as launches. A contraction includes the views of its operands, and the
+// ops on its result as long as nothing else reads it: a constant factor, views,
+// added biases and residuals, an activation, whose operand may be read and is a
+// second result then. It also includes the sum of an operand over the
+// contracted dimensions, as for a bias's gradient. It tries to include
+// everything, then less, until the target takes the kernel, and, if its library
+// may refuse on the device, until the same can be done unfused; if the operands
+// of a product, or windows of a result, have too uneven strides they are
+// transposed first.
 //
 //===----------------------------------------------------------------------===//
 #include "FormKernels.h"
@@ -33,8 +33,7 @@ struct Absorption {
   bool withSum;
 };
 
-/// One thing that is done to a result: the last op makes what the next step is
-/// done to.
+/// One step on a result: the last op makes the value for the next step.
 struct ResultStep {
   SmallVector<Operation *> ops;
   /// Whether the value that it is done to may be a result, too.
@@ -131,7 +130,7 @@ Value ContractionFormer::cloneViews(ArrayRef<Operation *> views, Block *body,
   return value;
 }
 
-/// Clones what is done to the product; what is read besides becomes arguments,
+/// Clones the ops on the product; their other operands become arguments,
 /// constants are cloned.
 void ContractionFormer::cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
                                        IRMapping &mapping) {
@@ -165,8 +164,8 @@ void ContractionFormer::cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
     llvm::for_each(step.ops, cloneOp);
 }
 
-/// Finds what the kernel hands out and what nothing needs besides; false if
-/// something is needed that it does not hand out.
+/// Finds the outputs of the kernel and the values that are not needed outside;
+/// false if a needed value is no output.
 bool ContractionFormer::findOutputs(ArrayRef<ResultStep> steps, bool withSum) {
   outputs.assign(
       {steps.empty() ? product->getResult(0) : steps.back().result()});
@@ -225,7 +224,7 @@ Operation *ContractionFormer::findPlace() {
   return place;
 }
 
-/// Whether a later micro-batch may add to what an earlier one left of `value`.
+/// Whether a later micro-batch may add to the `value` of an earlier one.
 static bool mayBeAddedTo(Value value) {
   if (!value.hasOneUse())
     return false;

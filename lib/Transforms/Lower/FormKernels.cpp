@@ -41,7 +41,7 @@ void eraseUnused(Block &block) {
       op.erase();
 }
 
-/// `wide`: the values of bf16 that lie in memory as f32.
+/// `wide`: the values of bf16 that memory holds as f32.
 func::FuncOp outline(const KernelCluster &cluster, const ExactOps &exact,
                      const DenseSet<Value> &wide) {
   MLIRContext *context = cluster.live.front()->getContext();
@@ -418,8 +418,8 @@ void expandAllSlice(AllSliceOp slice) {
   slice.erase();
 }
 
-/// Divides what is too long of a block, and returns what is wished of kernels
-/// there: blocks of rows where there are sums over such blocks.
+/// Divides the long sums of a block, and returns the tuning for its kernels:
+/// blocks of rows if there are sums over such blocks.
 pprt::KernelTuning divideSums(Block &block, pprt::KernelTuning tuning) {
   bool hasBlocks = false;
   for (auto reduce : llvm::make_early_inc_range(block.getOps<ReduceOp>()))
@@ -435,13 +435,13 @@ pprt::KernelTuning divideSums(Block &block, pprt::KernelTuning tuning) {
 struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
   using FormKernelsBase::FormKernelsBase;
 
-  /// Rows are told apart by sharding rules.
+  /// Sharding rules tell rows apart.
   void getDependentDialects(DialectRegistry &registry) const override {
     FormKernelsBase::getDependentDialects(registry);
     registerShardingModels(registry);
   }
 
-  /// Kernels that are there already stay as they are.
+  /// Existing kernels stay as they are.
   void rewriteProducts(const pprt::KernelTuning &tuning) {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function->hasAttr(attrs::kKernel))

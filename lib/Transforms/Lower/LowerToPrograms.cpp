@@ -185,16 +185,16 @@ bool StageLowering::isOfParameters(FragmentOp fragment, Value value) {
   return argument && getArgRole(main, argument.getArgNumber()) == Role::Param;
 }
 
-/// Whether a value of a fragment is a parameter, gathered from what the ranks
-/// hold of it.
+/// Whether a value of a fragment is a parameter, gathered from the ranks'
+/// parts.
 bool StageLowering::isGathered(FragmentOp fragment, OpResult value) {
   return isa<AllGatherOp>(value.getOwner()) &&
          isOfParameters(fragment,
                         value.getOwner()->getOperand(value.getResultNumber()));
 }
 
-/// A gradient is what is held for the update; what is added to a sum at once is
-/// not, whose slot MicroBatchSums adds.
+/// A gradient is held for the update; a value that is added to a sum at once is
+/// none, and MicroBatchSums adds the sum's slot.
 SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
   if (fragment.getPhase() == Phase::Forward)
     return SlotClass::Activation;
@@ -246,7 +246,7 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
   for (auto [result, value] :
        llvm::zip_equal(fragment->getResults(), yield.getOperands())) {
     int64_t slot = local.at(value);
-    // No send may read what is received: that would delay other receives.
+    // No send may read a received slot: that would delay other receives.
     if (received.contains(slot) &&
         llvm::any_of(result.getUsers(), llvm::IsaPred<TransferOp>)) {
       slot = writer.addSlot("sent", classOf(fragment, value), value.getType());

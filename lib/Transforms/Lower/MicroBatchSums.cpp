@@ -51,7 +51,7 @@ func::FuncOp SumKernels::getKernel(StringRef verb, ArrayRef<std::string> names,
   return kernel;
 }
 
-/// The value as it is, or in `type`.
+/// The value, converted to `type` if necessary.
 static Value convertTo(OpBuilder &builder, Value value, Type type) {
   if (value.getType() == type)
     return value;

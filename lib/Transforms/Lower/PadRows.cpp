@@ -92,7 +92,7 @@ bool RowPadder::mayPad(Value value, const StridedView &view) {
   for (OpOperand &use : value.getUses())
     all.push_back(&use);
   entry->second = all;
-  // Views move no data, or what reads them would get a copy.
+  // Views move no data; otherwise their readers would get a copy.
   std::function<bool(Operation *, const StridedView &)> isView =
       [&](Operation *op, const StridedView &operand) {
         if (!isViewOp(op))

@@ -91,8 +91,8 @@ std::optional<PartialLayout> knownFrom(const RowOption &option, Operation *op,
   return resultLayout(op, index, layout);
 }
 
-/// True if seeing `value` under `layout` agrees with what `option` knows, free
-/// ops looked through.
+/// True if seeing `value` under `layout` agrees with the layouts of `option`,
+/// looking through free ops.
 bool agrees(const RowOption &option, Value value, const RowLayout &layout,
             const FreeOps &free) {
   if (auto found = option.layouts.find(value); found != option.layouts.end())
@@ -121,7 +121,7 @@ bool operandsAgree(const RowOption &option, Operation *op,
   return true;
 }
 
-/// How many elements of a row's part lie side by side.
+/// The number of neighbouring elements of a row's part.
 int64_t countNeighbours(RankedTensorType type, const RowLayout &layout) {
   int64_t count = 1;
   for (int64_t dim = type.getRank(); dim-- > 0;) {

@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes and leaves level 4 programs with unplaced slots. Here alone is decided
-// what may be overwritten. pp-lower-to-programs gives every value a slot of its
-// own and copies what a kernel overwrites; a copy, and an all_reduce, pairs the
-// slot it reads with the one it writes. The two become one if neither holds a
-// value that is still to be read while the other holds another: by any fragment
-// and micro-batch of the list, and of an argument's slot by the next step. What
-// remains as a copy is needed.
+// Takes and leaves level 4 programs with unplaced slots. Only this pass decides
+// what may be overwritten. pp-lower-to-programs gives every value a separate
+// slot and copies operands that a kernel overwrites; a copy, and an all_reduce,
+// pairs the slot it reads with the one it writes. The two become one unless one
+// of them holds a value that is still to be read while the other holds another:
+// by any fragment and micro-batch of the list, and for an argument's slot by
+// the next step. The remaining copies are needed.
 //
 //===----------------------------------------------------------------------===//
 #include "Slots.h"
@@ -105,7 +105,7 @@ SlotPairs getPairs(Operation *op) {
   return pairs;
 }
 
-/// Arguments persist, and so does what one section of a program leaves for
+/// Arguments persist, and so do values that one section of a program leaves for
 /// another, or a body for the next.
 void SlotSharer::findPersistent() {
   for (auto [slot, op] : llvm::enumerate(slots))

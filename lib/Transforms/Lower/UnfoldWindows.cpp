@@ -78,7 +78,7 @@ private:
   RankedTensorType lhs;
   SmallVector<Slide> slides; ///< as in lhs
   int64_t first, end;        ///< of the dimensions of lhs that slide
-  /// Whether what the dot contracts comes first: so lhs lies.
+  /// Whether the contracted dimensions come first, as in lhs.
   bool tapsComeFirst;
 };
 
@@ -183,7 +183,7 @@ Value Unfolder::countRows(ArrayRef<int64_t> sizes, ArrayRef<int64_t> padded,
   return row;
 }
 
-/// [what is before the windows, positions, taps, what is behind].
+/// [dimensions before the windows, positions, taps, dimensions behind].
 Value Unfolder::unfold() {
   Value padded = pad();
   RankedTensorType type = ranked(padded);
@@ -254,12 +254,12 @@ Value Unfolder::mergeTail(Value lhs, int64_t tail) {
   return ReshapeOp::create(builder, loc, ranked(lhs).clone(merged), lhs);
 }
 
-/// The dot of `lhs`, and what brings its result into the convolution's form.
-/// `contract` pairs dimensions of lhs and rhs that are contracted, `free` those
-/// of lhs and the result.
+/// The dot of `lhs`, and the ops that bring its result into the convolution's
+/// form. `contract` pairs contracted dimensions of lhs and rhs, `free` those of
+/// lhs and the result.
 DotGeneralOp Unfolder::multiply(Value lhs, ArrayRef<int64_t> lhsBatch,
                                 Pairs contract, Pairs free) {
-  // In the order of lhs: so lie what a product adds up, and its rows.
+  // In the order of lhs, for contracted dimensions and rows.
   llvm::sort(contract);
   llvm::sort(free);
   const int64_t tail = findTail(lhs, contract, free);

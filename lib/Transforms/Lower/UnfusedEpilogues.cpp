@@ -88,8 +88,8 @@ Value EpilogueFormer::undone(Operation *view, Value value) {
                            value);
 }
 
-/// Builds what is made of the product again, from an argument that lies as the
-/// result; false if something in it is not elementwise.
+/// Rebuilds everything computed from the product, from an argument with the
+/// result's layout; false if an op is not elementwise.
 bool EpilogueFormer::computeFromGiven() {
   llvm::SetVector<Value> made;
   made.insert(given);
@@ -195,7 +195,7 @@ bool EpilogueFormer::divide() {
   return tuning.keepsRows || !findLateReader(kernel, rows, 0, last);
 }
 
-/// The result had `padding`, and so has what takes its place.
+/// The result had `padding`, and so has its replacement.
 void EpilogueFormer::padGiven(Operation *padding) {
   padding->moveBefore(end);
   padding->setOperand(0, end->getOperand(0));

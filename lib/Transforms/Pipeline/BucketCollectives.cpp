@@ -43,8 +43,8 @@ constexpr int64_t kNoLayer = std::numeric_limits<int64_t>::max();
 
 using Operations = llvm::DenseSet<Operation *>;
 
-/// Ops to which no work leads but elementwise ops on what the fragment is
-/// given, as converts of a parameter.
+/// Ops that depend only on arguments of the fragment through elementwise ops,
+/// such as converts of a parameter.
 Operations findAtHand(Block &block) {
   Operations found;
   for (Operation &op : block)
@@ -58,7 +58,8 @@ Operations findAtHand(Block &block) {
   return found;
 }
 
-/// True if the result of `op` is only yielded, or read by what is `given` away.
+/// True if the result of `op` is only yielded, or read by ops that are `given`
+/// away.
 bool isGivenAway(Operation &op, const Operations &given) {
   return llvm::all_of(op.getUsers(), [&](Operation *user) {
     return isa<YieldOp>(user) || given.contains(user);
@@ -219,9 +220,9 @@ BucketCollectivesPass::findCallsOfStep(Block &block) const {
   return keys;
 }
 
-/// Gathers of what the fragment is given, and reductions of gradients that the
-/// fragment gives away, as they are or after elementwise ops: no work waits
-/// between them.
+/// Gathers of arguments of the fragment, and reductions of gradients that the
+/// fragment yields, directly or through elementwise ops: no work waits between
+/// them.
 BucketCollectivesPass::CallKeys
 BucketCollectivesPass::findCallsOfMicroBatch(Block &block) {
   CallKeys keys;

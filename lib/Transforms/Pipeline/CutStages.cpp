@@ -162,12 +162,12 @@ void StagePlacer::placeForward() {
   }
 }
 
-/// Gradients are placed like their forward ops. If these were simplified away:
-/// what is made of a parameter's gradients alone is where they are, all else
-/// where the cuts would have put the forward op. The sum of a parameter's
-/// gradients, which belongs to none of its users, is where its addends are. So
-/// is that of a value's gradients if they are on one stage: it crosses the cut,
-/// and not each of them.
+/// Gradients are placed like their forward ops. If these were simplified away,
+/// ops on one parameter's gradients alone are with these, all others where the
+/// cuts would have put the forward op. The sum of a parameter's gradients,
+/// which belongs to none of its users, is where its addends are. So is that of
+/// a value's gradients if they are on one stage: the sum crosses the cut, and
+/// not each gradient.
 void StagePlacer::placeGradients() {
   for (Operation &op : body.without_terminator()) {
     Kind kind = getKind(&op);
@@ -408,7 +408,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     SmallVector<int64_t> cuts(plan->getCuts());
     const bool areGiven = !cuts.empty();
     if (!areGiven) {
-      // The cuts depend on what will be split, so that this is chosen, too.
+      // The cuts depend on the splits, so seeds are chosen, too.
       plan = withSeeds(*main, *plan);
       if (failed(plan))
         return signalPassFailure();

@@ -241,8 +241,8 @@ void StageSplitter::sortUpdates() {
   }
 }
 
-/// Checks that a stage holds the parameters and states it reads, through what
-/// is computed from them alone, too: that is repeated wherever it is used.
+/// Checks that a stage holds the parameters and states it reads, also through
+/// ops that depend on them alone, which are repeated for each user.
 LogicalResult StageSplitter::verifyHomes() {
   for (const Draft &draft : drafts)
     for (Value input : draft.inputs) {

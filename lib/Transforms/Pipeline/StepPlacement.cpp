@@ -72,8 +72,8 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
   if (failed(placement.verifyOrder()))
     return failure();
   placement.placeResults();
-  // A sum puts what is computed from it within reach, so that the others depend
-  // on the first.
+  // A sum makes the values that depend on it available, so the others depend on
+  // the first.
   while (Value value = placement.findOutOfReach()) {
     placement.sums[value];
     // A stage has the result of a sum in the update only.
@@ -116,7 +116,7 @@ LogicalResult StepPlacement::placeOps() {
 // How often, and where alone
 //===----------------------------------------------------------------------===//
 
-/// A sum of gradients of different stages, as a tied parameter has it, or of
+/// A sum of gradients of different stages, as for a tied parameter, or of
 /// measures of parameters of different stages.
 bool StepPlacement::addsAcrossStages(Operation &op) const {
   bool isShared = llvm::all_of(op.getOperands(), [&](Value operand) {
@@ -127,9 +127,9 @@ bool StepPlacement::addsAcrossStages(Operation &op) const {
              .empty();
 }
 
-/// Without micro-batches nothing is accumulated: the update is then what
-/// belongs to no stage, needs parameters that are not there, or adds what
-/// different stages computed.
+/// Without micro-batches nothing is accumulated: the update is then the ops
+/// that belong to no stage, need parameters of other stages, or add values of
+/// different stages.
 bool StepPlacement::belongsToStage(Operation &op) const {
   ArrayRef<int64_t> assigned = pp::getStages(&op);
   return !assigned.empty() && !addsAcrossStages(op) &&
@@ -178,8 +178,8 @@ LogicalResult StepPlacement::classify(Operation &op) {
   return success();
 }
 
-/// The gradient of what several stages compute runs where its operands are, or
-/// on the stage whose backward fragment comes last.
+/// The gradient of a value of several stages runs where its operands are, or on
+/// the stage whose backward fragment comes last.
 LogicalResult StepPlacement::placeInMicroBatch(Operation &op) {
   ArrayRef<int64_t> assigned = pp::getStages(&op);
   if (assigned.empty())
@@ -192,7 +192,7 @@ LogicalResult StepPlacement::placeInMicroBatch(Operation &op) {
       isRepeated = false;
       home = intersect(home, getHome(operand));
     }
-  // Without such operands every stage has it: the index of the micro-batch.
+  // Without such operands every stage has it, as the index of the micro-batch.
   if (!isRepeated)
     home = {home.empty() ? assigned.front() : home.front()};
   for (Value result : op.getResults())
@@ -280,7 +280,7 @@ const CrossStageSum *StepPlacement::getSum(Value value) const {
                                                           : &it->second;
 }
 
-/// False for what fragments of a micro-batch hand to the update.
+/// False for values that fragments of a micro-batch pass to the update.
 bool StepPlacement::isComputedInStep(Value value) const {
   Operation *op = value.getDefiningOp();
   return op && !isa<AccumulateOp>(op) &&

@@ -41,7 +41,7 @@ bool canRepeat(Operation *op) {
          isa<ConstantOp, IotaOp, AxisIndexOp, RandomBitsOp, AllSliceOp>(op);
 }
 
-/// True for what is computed apart, from memory to memory.
+/// True for ops that run separately, from memory to memory.
 bool readsMemory(Operation *op) {
   return isContraction(op) ||
          (!isGraphOp(op) && !isa<AxisIndexOp, YieldOp>(op));
@@ -61,12 +61,13 @@ private:
     return yield.getOperand(cast<OpResult>(operand).getResultNumber());
   }
   /// Finds the values of the forward fragment that memory holds in any case:
-  /// what contractions and collectives read and write, and what goes elsewhere.
+  /// operands and results of contractions and collectives, and values with
+  /// readers elsewhere.
   void findStored();
   void addContraction(Operation *product);
   /// How many computations from memory to memory lead to each value.
   void findDepths();
-  /// Calls `visit` for what reads `value`, looking through views.
+  /// Calls `visit` for the readers of `value`, looking through views.
   void forEachReader(Value value, function_ref<void(Operation *)> visit);
   /// Whether memory has to hold `value` while something reads and writes
   /// memory, since it is read both before that and, with its result, behind it.
@@ -212,7 +213,7 @@ void ResidualTrimmer::findReread() {
   }
 }
 
-/// An argument of @main, or what a prologue computed: there in any case.
+/// An argument of @main, or a result of a prologue: held in any case.
 static bool isHeld(Value operand) {
   auto source = operand.getDefiningOp<FragmentOp>();
   return isa<BlockArgument>(operand) ||
@@ -269,7 +270,7 @@ SmallVector<Value> ResidualTrimmer::chooseKept() {
   return kept;
 }
 
-/// Makes the forward fragment yield what is kept.
+/// Makes the forward fragment yield the kept values.
 void ResidualTrimmer::extendForward(ArrayRef<Value> kept) {
   SmallVector<Value> yielded(yield.getOperands());
   for (Value value : kept)
@@ -382,7 +383,7 @@ void ResidualTrimmer::run() {
   rebuildBackward(kept);
 }
 
-/// Drops what a fragment yields and nothing reads, and what computes it.
+/// Drops unused results of a fragment, and the ops behind them.
 void dropUnusedResults(FragmentOp fragment) {
   Block &body = fragment.getBody().front();
   auto yield = cast<YieldOp>(body.getTerminator());

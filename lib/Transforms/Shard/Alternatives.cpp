@@ -74,8 +74,8 @@ Alternatives::priceAsItLies(OpOperand &use, const Layout &has,
   return total;
 }
 
-/// The reduction of what the op of `use` makes of a partial value, if it may be
-/// given one.
+/// The reduction of the result of the op of `use` for a partial operand, if it
+/// may have one.
 std::optional<Alternatives::Price>
 Alternatives::priceBehind(OpOperand &use, const LocalValue &from) {
   auto shardable = dyn_cast<ShardingOpInterface>(use.getOwner());

@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: level 1 with a plan, perhaps with shardings and constraints of the
-// model's own. Out: `pp.sharding` on the arguments that these or the plan's
-// seeds name, a constraint in place of every `pp.name` that seeds name. A plan
+// In: level 1 with a plan, possibly with shardings and constraints of the
+// model. Out: `pp.sharding` on the arguments that these or the plan's seeds
+// name, a constraint in place of every `pp.name` that seeds name. A plan
 // without seeds gets them first (pp/Planner), for what the model leaves open:
-// inputs split their batch over micro-batches and data parallelism,
-// tensor parallelism splits the parameters that introduce a dimension which is
-// never reduced but against another parameter. Everything else is derived.
+// inputs split their batch over micro-batches and data parallelism, tensor
+// parallelism splits the parameters with a dimension that is only reduced
+// against another parameter. Everything else is derived.
 //
 //===----------------------------------------------------------------------===//
 #include "ConstraintCheck.h"
@@ -219,9 +219,8 @@ LogicalResult SeedPlacement::checkUsed() {
   return success();
 }
 
-/// How `zero` may share out a parameter that lies as `sharding` says, if that
-/// is there: over the other axes of the mesh, along dimensions that are not
-/// whole.
+/// How `zero` may shard a parameter with `sharding` (if any): over the other
+/// axes of the mesh, along dimensions that need not stay whole.
 SharedOut findSharedOut(PlanAttr plan, ShardingAttr sharding) {
   llvm::StringSet<> taken;
   SharedOut shared;

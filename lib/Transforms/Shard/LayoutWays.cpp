@@ -18,8 +18,8 @@ bool pp::isFarFrom(Operation *made, Operation *user) {
          !llvm::includes(getStages(made), getStages(user));
 }
 
-/// The axes of the factors of a rule that keeps dimensions, if one of its
-/// tensors lies so.
+/// The axes of the factors of a dimension-preserving rule if one of its tensors
+/// has this layout.
 static Layout toFactors(const ShardingRule &rule, const TensorFactors &tensor,
                         const Layout &layout) {
   Layout factors(rule.factors.size());

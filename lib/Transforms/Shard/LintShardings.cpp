@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In and out: level 1 with a sharding on every value, unchanged but for the
-// location of @main, which keeps the findings, one for each thing that would
-// avoid some, what costs most first. Four questions: which products and large
-// values every device of an axis computes, holds or gathers whole; which
-// operands are gathered for the neighbours of their elements; which axis splits
-// less than half of the work; and which sizes divide so badly that much of what
-// devices hold is padding.
+// In and out: level 1 with a sharding on every value, unchanged except for the
+// location of @main, which gets the findings, one for each remedy, the
+// costliest first. Four questions: which products and large values every device
+// of an axis computes, holds or gathers whole; which operands are gathered for
+// the neighbours of their elements; which axis splits less than half of the
+// work; and which sizes divide so badly that much of the devices' memory is
+// padding.
 //
 //===----------------------------------------------------------------------===//
 #include "SeedAdvice.h"
@@ -92,8 +92,7 @@ private:
   PlanAttr plan;
   std::vector<Finding> findings;
   llvm::DenseSet<Value> ofArguments;
-  /// By axis, of which parts are one, and by what would avoid it in the first
-  /// place.
+  /// By axis (parts count as one) and by the first remedy.
   std::map<std::pair<std::string, std::string>, Whole> wholes;
   const schedule::Topology topology;
   SeedAdvice seeds;
@@ -218,7 +217,7 @@ Ways ShardingLint::advise(Operation *op, const ShardingRule &rule, int axis,
               dims + " over " + name};
 }
 
-/// Adds the op to the work of each axis, and notes what of it is whole.
+/// Adds the op to the work of each axis, and records its whole dimensions.
 void ShardingLint::judge(Operation *op) {
   auto shardable = dyn_cast<ShardingOpInterface>(op);
   if (!shardable)
@@ -250,7 +249,7 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
   OpOperand *feeding = findSplit(op, mesh, axis);
   StringRef name;
   if (isLayoutChange(op)) {
-    // How parameters are gathered is what `zero` is for.
+    // Gathers of parameters are the purpose of `zero`.
     if (isa<ReshardOp>(op) || !feeding || bytes < kLarge)
       return;
     name = "gathered";
@@ -326,8 +325,8 @@ void ShardingLint::tellWholes() {
   }
 }
 
-/// Notes what is gathered because an op computes elements with their
-/// neighbours: propagation has refused what was asked for of the op itself.
+/// Records operands that are gathered because an op computes elements with
+/// their neighbours; propagation has refused requests on the op itself.
 void ShardingLint::judgeNeighbours(Operation *op) {
   auto shardable = dyn_cast<ShardingOpInterface>(op);
   if (!shardable)
@@ -433,8 +432,8 @@ Ways ShardingLint::advisePadding(BlockArgument argument, unsigned dim,
   return ways;
 }
 
-/// One finding for all parameters and inputs with a dimension that is padded
-/// alike, and one for what padding adds to the work.
+/// One finding for all parameters and inputs with an equally padded dimension,
+/// and one for the work added by padding.
 void ShardingLint::findPadding() {
   struct Padded {
     std::string first;

@@ -2,9 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a module of level 1 and options. Out: `pp.plan` on the module and the
-// `pp.mesh` it speaks of, with axes of size 1 left out. Only what the options
-// say is decided here.
+// In: a module of level 1 and options. Out: `pp.plan` on the module and its
+// `pp.mesh`, without axes of size 1. Only the options decide here.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/Shard/MakePlan.h"

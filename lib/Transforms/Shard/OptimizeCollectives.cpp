@@ -97,8 +97,8 @@ static void formReduceScatters(Block &body) {
   }
 }
 
-/// all_slice(broadcast(x)) -> broadcast(x), or broadcast(all_slice(x)): what
-/// is cut off is not made.
+/// all_slice(broadcast(x)) -> broadcast(x), or broadcast(all_slice(x)): makes
+/// only the part that is kept.
 static void cutBroadcasts(Block &body) {
   for (Operation &op : llvm::make_early_inc_range(body)) {
     auto slice = dyn_cast<AllSliceOp>(op);
@@ -200,7 +200,7 @@ static int64_t fewestBytesBelow(Value value) {
 }
 
 /// op(all_gather(x), all_gather(y)) -> all_gather(op(x, y)), where x and y have
-/// more bytes than the result, or than what other ops make of it.
+/// more bytes than the result, or than later results.
 static void sinkGathers(Block &body) {
   for (Operation &op : llvm::make_early_inc_range(body)) {
     SmallVector<AllGatherOp> gathers = getGathersOf(op);
@@ -379,7 +379,7 @@ struct OptimizeCollectivesPass
     if (failed(main))
       return signalPassFailure();
     Block &body = main->getBody().front();
-    // Looking at all ops of a large model is what takes time here.
+    // Visiting all ops of a large model takes most of the time here.
     const SmallVector<Operation *> reshards = collectReshards(body);
     const bool hasSlices = llvm::any_of(reshards, llvm::IsaPred<AllSliceOp>),
                hasGathers = llvm::any_of(reshards, llvm::IsaPred<AllGatherOp>);

@@ -279,8 +279,8 @@ static std::string printShare(double share) {
   return llvm::formatv("{0:F1} %", 100 * share).str();
 }
 
-/// Says which dimensions share padding, or do not, and what the other way would
-/// have been.
+/// Reports which dimensions share padding, or do not, and the cost of the
+/// alternative.
 void Padding::reportShared() {
   const auto seconds = [](double number) {
     return llvm::formatv("{0:E2}", number).str();

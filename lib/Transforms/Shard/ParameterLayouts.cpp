@@ -165,12 +165,12 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
   }
 }
 
-/// True for an op on one value that is made in parts as it is whole.
+/// True for an op on one value that can be computed in parts.
 static bool isMadeFromOne(Operation *op) {
   return op->getNumOperands() == 1 && isMadeInParts(op);
 }
 
-/// The fewest bits that an element has in `value`, or in what is made of it
+/// The fewest bits of an element in `value`, or in values computed from it
 /// alone.
 static unsigned findNarrowest(Value value) {
   unsigned fewest = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
@@ -182,9 +182,9 @@ static unsigned findNarrowest(Value value) {
   return fewest;
 }
 
-/// One gather, of `kind`, of a parameter that is stored split, for those of its
-/// users before the update that are wanted. Users that read it in a narrower
-/// type get another, of what was converted in parts.
+/// One gather, of `kind`, of a parameter that is stored split, for the given
+/// users before the update. Users that read it in a narrower type get another
+/// one, of the converted parts.
 void LayoutWriter::gatherUses(Value value, BlockArgument parameter, Kind kind,
                               function_ref<bool(Operation *)> isWanted) {
   SmallVector<OpOperand *> uses;

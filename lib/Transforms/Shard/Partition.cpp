@@ -114,7 +114,7 @@ private:
   MeshView mesh;
   Resharder resharder;
   CauseFinder causes;
-  /// Whether backward may use what forward gathers.
+  /// Whether backward may use the values that forward gathers.
   bool keepsGathered;
   InheritMarks marks;
   OpBuilder builder;
@@ -178,8 +178,8 @@ Cause Partitioner::findCause(OpOperand &use, const LocalValue &from,
   return cause;
 }
 
-/// Reduces a partial value behind its definition: straight into what the only
-/// use wants, or into the layout all uses start from.
+/// Reduces a partial value behind its definition: directly into the layout of
+/// its only use, or into the layout that all uses start from.
 FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
                                                       OpOperand &use,
                                                       const Layout &layout) {
@@ -309,8 +309,8 @@ ArrayRef<unsigned> Partitioner::findPassing(Operation *op,
     auto isSummed = [&](int axis) {
       return llvm::is_contained(llvm::make_first_range(axes), axis);
     };
-    // The op computes whole what is partial; the reduction may split it. An
-    // operand that lies split over these axes would have to be gathered.
+    // The op computes the partial value whole; the reduction may split it. An
+    // operand that is split over these axes would have to be gathered.
     auto isSplit = [&](unsigned index) {
       return !llvm::is_contained(set, index) &&
              (llvm::any_of(lookup(op->getOperand(index)).layout,

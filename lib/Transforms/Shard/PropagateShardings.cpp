@@ -212,9 +212,8 @@ LogicalResult Propagation::checkSharding(Location loc, const Twine &what,
   return success();
 }
 
-/// Enters what `sharding` asks of a value: each axis in the round of its
-/// asker, or else in that of the axis, but not before an axis that it stands
-/// behind.
+/// Adds the requests of `sharding` for a value: each axis in the round of its
+/// source, or else in that of the axis, but not before an axis in front of it.
 void Propagation::wish(int value, ShardingAttr sharding, Location loc,
                        const Twine &what,
                        function_ref<Asker(unsigned, int)> getAsker) {
@@ -313,7 +312,7 @@ void Propagation::propagate() {
 // Output
 //===----------------------------------------------------------------------===//
 
-/// Says what took the place of what was asked for.
+/// Reports the axes in place of requested ones.
 void Propagation::reportUnfulfilled() {
   for (const Wish &wish : wishes) {
     const ShardingSpread::Value &value = graph.value(wish.value);
@@ -399,8 +398,8 @@ LogicalResult Propagation::checkOps() {
   return success();
 }
 
-/// An axis over which nothing is split computes everything as often as it is
-/// large. The stage axis splits the ops.
+/// An axis that splits nothing repeats all work on its devices. The stage axis
+/// splits the ops.
 LogicalResult Propagation::checkAxes() {
   llvm::SmallBitVector isUsed(mesh.numAxes());
   for (const ShardingSpread::Value &state : graph.getValues())
@@ -445,8 +444,8 @@ LogicalResult Propagation::write() {
   return checkAxes();
 }
 
-/// The seeds as they are obeyed: where parameters have fewer elements than a
-/// dimension's axes have devices, the last of these say nothing. Seeds of other
+/// The seeds that take effect: if parameters have fewer elements than a
+/// dimension's axes have devices, the last of these are dropped. Seeds of other
 /// values stay.
 static PlanAttr withoutIdle(func::FuncOp main, PlanAttr plan) {
   llvm::StringSet<> roots;

@@ -67,8 +67,8 @@ bool ReshardAxes::padsInside(Value value, unsigned dim, const AxisList &present,
   });
 }
 
-/// Which dimension takes `axes` besides what splits it, and is not to stay
-/// whole: the first that they divide, else the largest that is whole, else the
+/// The dimension that takes `axes` besides its own, and need not stay whole:
+/// the first that they divide, otherwise the largest whole one, otherwise the
 /// largest, if it is as large as they are.
 std::optional<unsigned>
 ReshardAxes::chooseSplit(const ShardingSpread::Value &state, const Split &split,

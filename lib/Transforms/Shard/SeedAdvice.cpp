@@ -63,8 +63,7 @@ void SeedAdvice::enter(Value value, std::string name, Named::Kind kind) {
         {value, unsigned(dim), name, kind});
 }
 
-/// Whether the plan has a key on, or has chosen that its dimension lies over
-/// `axis`.
+/// Whether the plan sets a key, or has chosen its dimension for `axis`.
 bool SeedAdvice::isOn(PlanKey key, int axis) {
   auto [answer, isNew] = areOn.try_emplace({key, axis}, false);
   if (isNew)
@@ -170,8 +169,8 @@ static bool hasAxis(SeedAttr seed, StringAttr axis) {
   });
 }
 
-/// A seed by which `axis`, too, splits what has a name; empty where the seed
-/// that is there says so and another one overrules it.
+/// A seed by which `axis`, too, splits a named value; empty if the present seed
+/// says so and another one overrules it.
 std::string SeedAdvice::spellSplit(const Named &named, StringAttr axis) const {
   const int64_t rank = cast<RankedTensorType>(named.value.getType()).getRank();
   const int64_t priority = named.kind == Named::Input ? 0 : 1;

@@ -67,9 +67,9 @@ ConstantSplitter::ConstantSplitter(Block &body) : body(body) {
       constants.insert(&op);
 }
 
-/// A source is cloned for each of its uses, what is computed for each use that
-/// it serves: one for each of its own would double it at every step of a chain
-/// of ops that use a value twice.
+/// A source is cloned for each of its uses, a computed value for each source
+/// use that it serves: one for each of its own uses would double it at every
+/// step of a chain of ops that use a value twice.
 void ConstantSplitter::split(Operation &op) {
   bool perUse = isSource(op);
   llvm::MapVector<int64_t, SmallVector<OpOperand *>> groups;

@@ -51,8 +51,8 @@ private:
   /// (g - sum of g y), which reads two tensors and keeps one. False if `op` is
   /// no softmax.
   bool differentiateSoftmax(Operation *op, Value upstream);
-  /// The sum of what has arrived at `value`, in forward order of its uses; null
-  /// if nothing has.
+  /// The sum of the contributions to `value`, in forward order of its uses;
+  /// null if there are none.
   Value gradientOf(Value value, int64_t origin);
   void appendGradients();
   void removeDeadOps();

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public side of the planner: it refuses what makes no sense, translates
+// The public side of the planner: it refuses invalid input, translates
 // shardings to search states and back (axes of size 1 vanish on the way), and
-// remembers plans.
+// caches plans.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,9 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parser of MLIR complains of the first character that it cannot read. Of
-// what was never meant to be a module that says nothing, so it is told apart
-// before.
+// For a file that was never a module, MLIR's parser only complains about the
+// first character. So it is recognized before.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TOOLS_OTHERINPUT_H

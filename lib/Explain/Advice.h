@@ -15,9 +15,9 @@
 
 namespace pp {
 
-/// For people: findings of `programs`, what is the same of every layer once,
-/// and a table of what their plan would come to with each change that is for
-/// some; as it is, it comes to `now`. Empty if there are no findings.
+/// Text for findings of `programs`, equal ones of all layers once, and a table
+/// of the outcomes of their changes beside the present one, `now`. Empty if
+/// there are no findings.
 std::string printAdvice(const std::vector<Finding> &findings,
                         mlir::ModuleOp programs, const Outcome &now,
                         const Trials &trials);

@@ -48,7 +48,7 @@ LocalValues localizeByClone(OpTy op, const Localization &local) {
   return llvm::SmallVector<mlir::Value>(cloneLocally(op, local)->getResults());
 }
 
-/// For an op that is the identity, and says only how its value lies.
+/// For an op that is the identity and only states a layout.
 template <typename OpTy>
 LocalValues localizeAway(OpTy, const Localization &local) {
   return llvm::SmallVector<mlir::Value>{local.operands.front()};

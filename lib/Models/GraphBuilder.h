@@ -96,7 +96,7 @@ public:
   mlir::Value compare(Direction direction, mlir::Value lhs, mlir::Value rhs);
   mlir::Value select(mlir::Value predicate, mlir::Value onTrue,
                      mlir::Value onFalse);
-  /// No op for what is of that type.
+  /// Builds no op if the value has that type.
   mlir::Value convert(mlir::Value value, mlir::Type element);
   mlir::Value reduce(Reduction reduction, mlir::Value value,
                      llvm::ArrayRef<int64_t> dims);

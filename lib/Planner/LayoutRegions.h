@@ -5,9 +5,9 @@
 // An axis may split one kind of dimension in most of the model and another
 // where that cannot be split: the batch, and experts where tokens come to them;
 // the sequence, and heads where attention reads all of it. The model names the
-// values at both ends of such a part, with what their dimensions are (pp.dims);
-// the first on the way from the inputs opens it, the next closes it. Between
-// the two layouts the values travel.
+// values at both ends of such a part, with names of dimensions (pp.dims); the
+// first on the way from the inputs opens it, the next closes it. Values are
+// resharded between the two layouts.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_PLANNER_LAYOUTREGIONS_H
@@ -30,8 +30,8 @@ struct RegionAxes {
   std::optional<unsigned> shared;
 };
 
-/// Appends barriers for the named values at the ends of such parts, and
-/// seeds for parameters that lie as the part does.
+/// Appends barriers for the named values at the ends of such parts, and seeds
+/// for parameters with the layout inside.
 mlir::LogicalResult appendRegionSeeds(mlir::func::FuncOp main, MeshAttr mesh,
                                       const RegionAxes &axes,
                                       llvm::SmallVectorImpl<SeedAttr> &seeds);

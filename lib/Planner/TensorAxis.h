@@ -45,7 +45,7 @@ public:
     return divided.partsOf(kTensorAxis);
   }
   llvm::SmallVector<mlir::StringAttr> namesOf(AxisPart part) const;
-  /// With what the mesh calls it, where they name the axis.
+  /// With the mesh's names of the axis or its parts in place of the axis.
   llvm::SmallVector<NamedSharding>
   rename(llvm::ArrayRef<NamedSharding> shardings) const;
 

@@ -29,7 +29,7 @@ struct ParameterDim {
 
 /// Another split of an axis, for parameters of all layers.
 struct SplitOption {
-  /// By dimension of these, alike for all of them.
+  /// By dimension of these parameters, alike for all of them.
   llvm::SmallVector<std::pair<unsigned, AxisPart>, 2> dims;
   llvm::SmallVector<mlir::BlockArgument> parameters;
   AxisParts classes;
@@ -77,9 +77,9 @@ public:
   bool isSelected(Class number) const { return selected.contains(number); }
 
 private:
-  /// Arguments that lie as the model says, which leaves nothing to choose.
+  /// Arguments with a sharding from the model, which leaves nothing to choose.
   llvm::DenseSet<mlir::Value> getGiven();
-  /// Disqualifies what `rule` says is reduced or needed whole.
+  /// Disqualifies dimensions that `rule` reduces or needs whole.
   void judge(mlir::Operation *op, const ShardingRule &rule);
   struct Layers;
   std::vector<Layers> findLayers(const AxisParts &parts);
@@ -88,7 +88,8 @@ private:
   std::optional<Class> findSelected(mlir::Operation *op,
                                     const AxisParts &parts) const;
   llvm::SmallVector<SplitOption> findOptions(const Layers &layers) const;
-  /// Appends what gives dimensions of a parameter `parts`, if they can have it.
+  /// Appends a choice that gives dimensions of a parameter `parts`, if
+  /// possible.
   void addOption(const Layers &layers,
                  llvm::ArrayRef<std::pair<unsigned, AxisPart>> parts,
                  llvm::SmallVectorImpl<SplitOption> &options) const;

@@ -25,7 +25,7 @@ public:
             int64_t microBatches);
 
   /// Seconds of a micro-batch on a device that has `share` of the work of `op`
-  /// and of each value what `shareOf` says. Reports an op without a cost.
+  /// and `shareOf` each value. Reports an op without a cost.
   mlir::FailureOr<double>
   secondsOf(mlir::Operation &op, double share,
             llvm::function_ref<double(mlir::Value)> shareOf) const;
@@ -35,7 +35,7 @@ public:
     return bytesOf(value, share) / topology.bytesPerSecond;
   }
 
-  /// True for what depends on an input.
+  /// True for values that depend on an input.
   bool isOfBatch(mlir::Value value) const {
     return batchDependent.contains(value);
   }

@@ -41,8 +41,9 @@ public:
   void prune() const;
 
 private:
-  /// Notes what this one stored. Whether that and what others have stored since
-  /// the last prune, under the same limit, fits in `room`.
+  /// Records the bytes that this process stored. Whether these and the bytes
+  /// that others have stored since the last prune, under the same limit, fit in
+  /// `room`.
   bool fits(uint64_t room) const;
   std::string pathOf(llvm::StringRef key) const;
   std::string directory, obstacle;

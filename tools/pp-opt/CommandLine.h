@@ -22,8 +22,7 @@ struct CommandLine {
   std::string input, output;
   /// The kind of `output`.
   Emit emit = Emit::MLIR;
-  /// Bytes that compiled kernels may take in the cache; 0: as many as they
-  /// want.
+  /// Limit in bytes of the cache of compiled kernels; 0: none.
   uint64_t cacheLimit = 0;
   /// The targets of an artifact's images; none: the module's target.
   std::vector<std::string> targets;
@@ -36,7 +35,7 @@ struct CommandLine {
   bool verifiesByLevel = true;
 };
 
-/// Reads MLIR's options and ours. On failure the user has been told.
+/// Reads MLIR's options and ours. Errors have been printed.
 mlir::FailureOr<CommandLine> parseCommandLine(int argc, char **argv,
                                               mlir::DialectRegistry &registry);
 

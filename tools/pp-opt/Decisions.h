@@ -36,9 +36,9 @@ struct Decisions {
   Trials trials;
 };
 
-/// Appends a pass, and watches those before it, that answers what `decisions`
-/// asks for; it outlives the pass. A module that has no answer is an error with
-/// an exit code.
+/// Appends a pass that answers the questions of `decisions`, and watches the
+/// passes before it; `decisions` outlives the pass. A module that has no answer
+/// is an error with an exit code.
 void addReader(mlir::PassManager &manager, Decisions &decisions);
 
 /// Reads the text of a module and writes it, with the machine code of its

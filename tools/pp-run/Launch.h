@@ -58,7 +58,7 @@ std::vector<uint64_t> stagingOf(const Options &options,
 /// Whether all ranks are on one GPU; not of a dry run, which is of no machine.
 bool shareGpu(const Options &options, const pprt::World &world);
 
-/// Ranks of one GPU, and what the engine allocates there for them.
+/// Ranks of one GPU, and the engine's memory for them.
 struct GpuUse {
   pprt::RankRange ranks;
   pprt::enqueued::MemoryNeeds needs;

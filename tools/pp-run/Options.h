@@ -42,12 +42,12 @@ struct Options {
   std::optional<bool> graph;
   uint64_t hangTimeoutSeconds = 30; ///< 0: none
   bool verify = false;
-  /// Tell what a run would need, and make none.
+  /// Predicts a run instead of running.
   bool dryRun = false;
   /// Bytes that a rank may use, or a GPU, whose ranks share them; nothing: as
   /// many as it wants.
   std::optional<uint64_t> memoryLimit;
-  /// Bytes that compiled kernels may take in the cache; likewise.
+  /// Limit in bytes of the cache of compiled kernels; 0: none.
   std::optional<uint64_t> cacheLimit = uint64_t(256) << 20;
   /// Whether the command line says so.
   bool givesCacheLimit = false;

@@ -28,7 +28,7 @@ struct Source {
   std::string images;
 };
 
-/// `level` is what the devices of all processes have (pprt/Processor.h).
+/// `level` is that of the devices of all processes (pprt/Processor.h).
 pprt::Expected<Source> loadSource(const Options &options,
                                   const pprt::World &world,
                                   const std::string &level);

@@ -30,8 +30,8 @@ public:
   virtual pprt::Status follow(const pprt::Session &leader, double rounding) = 0;
 };
 
-/// Moves every value by that part of it, up or down as its place says: what
-/// that does to a step, any rounding on the way may do.
+/// Changes every value by that relative amount, up or down depending on its
+/// place: the effect on a step bounds that of any rounding.
 void shake(std::vector<double> &values, double rounding);
 
 /// Steps a session that has begun; it must outlive the stepper.

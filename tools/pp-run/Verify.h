@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs three things side by side on the same values and batches: the program
-// as it is, which tells losses and updated parameters; a twin that also tells
-// every gradient; and a judge, which is the unpartitioned model.
+// Runs three things side by side on the same values and batches: the program,
+// which returns losses and updated parameters; a twin that also returns every
+// gradient; and a judge, the unpartitioned model.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_VERIFY_H
@@ -30,7 +30,7 @@ struct Start {
   const pprt::host::SafeTensors *parameters = nullptr;
   /// The processes that share it; null: this one alone.
   std::shared_ptr<pprt::World> world = nullptr;
-  /// Whether these repeat what process 0 does to its sessions.
+  /// Whether the other processes repeat the calls of process 0 to its sessions.
   bool leads = false;
   /// The judge of another device runs on processors.
   bool judges = false;
@@ -50,7 +50,7 @@ struct Compared {
 };
 
 /// Compares the first steps and prints a table to `out` unless told to be
-/// quiet. A difference is no failure here: the report tells.
+/// quiet. A difference is no failure here; the report has it.
 pprt::Expected<pprt::host::VerifyReport>
 verify(const Compared &compared, const Start &start, std::ostream &out);
 

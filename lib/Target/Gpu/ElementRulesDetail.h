@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rule is told a place in the op's result and gives the elements there, or
-// nothing for a run that it cannot take at once.
+// A rule gets a place in the op's result and returns the elements there, or
+// nothing for a run that it cannot build at once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_GPU_ELEMENTRULESDETAIL_H

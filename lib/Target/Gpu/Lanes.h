@@ -43,8 +43,8 @@ public:
   /// The block's threads synchronize between every second call.
   Scalars combine(const Reducer &reducer, Scalars mine);
   /// The same over lanes that are `apart` from each other, each of which has
-  /// `step` columns beside each other. `take` is built where a lane has what
-  /// all have of a column, below `apart` * `step`; each column is one lane's.
+  /// `step` neighbouring columns. `take` is built where a lane has the total of
+  /// a column, below `apart` * `step`; each column belongs to one lane.
   void
   combineApart(const Reducer &reducer, Scalars mine, int64_t apart,
                int64_t step,

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a kernel with reductions along its rows. Out, before anything is built:
-// the lanes of a row, what these keep in registers, and how they share each
-// reduction, all within what a multiprocessor has.
+// the lanes of a row, the values they keep in registers, and how they share
+// each reduction, all within the limits of a multiprocessor.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_GPU_ROWMAPPING_H
@@ -31,7 +31,7 @@ struct RowSum {
   mlir::Operation *op;
   RowLayout layout, operand;
   Form form = Alone;
-  /// Bytes of what a lane hands to others, and of the results of all rows.
+  /// Bytes that a lane hands to others, and those of the results of all rows.
   int64_t handedBytes = 0;
 };
 

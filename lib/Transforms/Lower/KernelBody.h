@@ -19,9 +19,8 @@
 namespace pp {
 
 /// The ops that a choice depends on, at any distance: comparisons, indices of
-/// what is largest, and conversions to integers choose. Kernels are formed, and
-/// values computed again, so that two of them may compute one value; here they
-/// get the same bits.
+/// maxima, and conversions to integers choose. Values are recomputed, so two
+/// kernels may compute the same value; these ops give it the same bits.
 class ExactOps {
 public:
   /// `isStrict`: all are.

@@ -36,14 +36,14 @@ struct KernelCluster {
   llvm::SmallVector<RowOption> options;
   /// Its only op reads no other's value but from memory, nor is read so.
   bool isAlone = false;
-  /// Set by finish(): the ops something needs, what they read from elsewhere,
-  /// and which of their values are read elsewhere.
+  /// Set by finish(): the ops with users, their operands from elsewhere, and
+  /// their values with readers elsewhere.
   llvm::SetVector<mlir::Operation *> live;
   llvm::SetVector<mlir::Value> inputs, outputs;
 };
 
-/// True for what keeps its order in a block whatever it reads: collectives,
-/// transfers, fragments.
+/// True for ops that keep their order in a block whatever they read:
+/// collectives, transfers, fragments.
 bool isOrderedOp(mlir::Operation *op);
 
 /// The ops of a block that cost nothing to recompute where they are used:
@@ -79,7 +79,7 @@ public:
   /// traffic.
   void recomputeCheapOps();
 
-  /// Finds what each cluster reads and writes, and drops what nothing needs.
+  /// Finds the inputs and outputs of each cluster, and drops unused ops.
   void finish();
 
   llvm::ArrayRef<std::unique_ptr<KernelCluster>> getClusters() const {

@@ -3,9 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Unrolls a schedule over the fragments of level 3, and finds where each stage
-// receives what others send to it. The results of a run are sent right after
-// it. They are received as late as they can be: right before a run that reads
-// them, or earlier if the stages would else wait for one another in a circle.
+// receives the values that others send to it. The results of a run are sent
+// right after it. They are received as late as possible: right before a run
+// that reads them, or earlier if the stages would otherwise wait for one
+// another in a circle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_STAGERUNS_H
@@ -45,8 +46,8 @@ int64_t instanceOf(FragmentOp fragment, int64_t microBatch);
 mlir::InFlightDiagnostic reportMissing(mlir::Operation *reader, int64_t stage,
                                        int64_t microBatch, mlir::Value value);
 
-/// The lists of all stages; fails, with a message, if some stage waits for ever
-/// for what another computes.
+/// The lists of all stages; fails, with a message, if a stage waits forever for
+/// a value of another.
 mlir::FailureOr<std::vector<StageRuns>> listStageRuns(mlir::func::FuncOp main,
                                                       ScheduleAttr schedule);
 

@@ -83,7 +83,7 @@ private:
   mlir::LogicalResult placeInStep(mlir::Operation &op);
   mlir::LogicalResult verifyOrder();
   void placeResults();
-  /// Stages on which `value` can be had: a sum comes to any that takes part.
+  /// Stages that can have `value`: every participant has the result of a sum.
   llvm::ArrayRef<int64_t> getReach(mlir::Value value) const {
     return sums.contains(value) ? llvm::ArrayRef<int64_t>(allStages)
                                 : getHome(value);

@@ -18,7 +18,7 @@ namespace pp {
 
 class Alternatives {
 public:
-  /// `layouts` tells how any value of the op at hand lies.
+  /// `layouts` gives the layout of any value of the current op.
   Alternatives(const MeshView &mesh, Resharder &resharder,
                llvm::function_ref<const Layout &(mlir::Value)> layouts)
       : mesh(mesh), resharder(resharder), layouts(layouts) {}

@@ -18,13 +18,13 @@
 namespace pp {
 
 /// True for an op that makes a part of its result from the same parts of its
-/// operands, and that does not itself say how its value lies.
+/// operands, and that states no layout itself.
 bool isMadeInParts(mlir::Operation *op);
 
 class GradientSums {
 public:
   /// The op that makes `value` in parts, if some of its operands are sums or
-  /// made of sums in this way; null for a value that is to be split as it is.
+  /// made of sums in this way; null for a value that is split directly.
   mlir::Operation *findMakerOfParts(mlir::Value value) {
     return find(value) == Form::OfSums ? value.getDefiningOp() : nullptr;
   }

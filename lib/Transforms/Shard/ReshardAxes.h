@@ -26,7 +26,7 @@ public:
 
   /// Keeps requested axes on the sides that are to be split further.
   void stop(llvm::function_ref<bool(int value, int axis)> isWished);
-  /// Adds axes, in the name of `root`, and spreads what follows from that.
+  /// Adds axes, with the source `root`, and spreads them.
   void place(mlir::StringAttr root);
 
 private:

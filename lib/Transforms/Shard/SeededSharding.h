@@ -26,7 +26,7 @@ mlir::LogicalResult checkAsked(mlir::Location at, const llvm::Twine &who,
 
 class SeededSharding {
 public:
-  /// Reports at `at`, of `what`, whose elements `mayRepeat` over devices.
+  /// Reports at `at`, about `what`, whose elements `mayRepeat` over devices.
   SeededSharding(mlir::Location at, std::string what, mlir::Type type,
                  MeshAttr mesh, bool mayRepeat = false)
       : at(at), what(std::move(what)),
@@ -81,7 +81,7 @@ private:
   /// dimension, or for its axis: if closed, it contradicts that; otherwise it
   /// yields.
   mlir::LogicalResult refuse(Wish wish, mlir::StringAttr axis, Wish other);
-  /// Begins an error of it, and ends one with what settles it.
+  /// Begins an error about it; the other ends one with its remedy.
   mlir::InFlightDiagnostic report(const Asker &asker);
   mlir::LogicalResult advise(const Asker &asker,
                              mlir::InFlightDiagnostic &error);

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read off the fixed point once nothing changes any more: where every axis came
-// from, which operand an op has to bring elsewhere, and what cannot be.
+// Derived from the fixed point: the source of every axis, operands in another
+// layout than their op, and requests that cannot be met.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_SPREADREMARKS_H

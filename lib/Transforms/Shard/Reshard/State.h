@@ -93,7 +93,7 @@ struct Problem {
   int rank() const { return static_cast<int>(shape.size()); }
 };
 
-/// The axes of a state by what they are used for.
+/// The axes of a state by their use.
 struct AxesByUse {
   std::array<AxisList, maxRank> dims;
   AxisList partial, unused;
@@ -142,9 +142,10 @@ int64_t groupSize(const Problem &problem, const AxisList &axes);
 /// get from `from` to `to`, in mesh order: all whose use differs.
 AxisList movedAxes(const Problem &problem, const State &from, const State &to);
 
-/// `axes` in the order in which their coordinates number what a device holds:
-/// by dimension, major to minor, then those of addends and those of copies. Two
-/// states between which whole tensors move number the same things alike.
+/// `axes` in the order in which their coordinates number the contents of a
+/// device: by dimension, major to minor, then those of addends and those of
+/// copies. Two states between which whole tensors move number the same contents
+/// alike.
 AxisList orderByContents(const Problem &problem, const State &state,
                          const AxisList &axes);
 

@@ -44,10 +44,9 @@ struct Options {
   bool verify = false;
   /// Predicts a run instead of running.
   bool dryRun = false;
-  /// Bytes that a rank may use, or a GPU, whose ranks share them; nothing: as
-  /// many as it wants.
+  /// Limit in bytes for a rank, or for a GPU with all its ranks; nothing: none.
   std::optional<uint64_t> memoryLimit;
-  /// Limit in bytes of the cache of compiled kernels; 0: none.
+  /// Limit in bytes of the cache of compiled kernels; nothing: none.
   std::optional<uint64_t> cacheLimit = uint64_t(256) << 20;
   /// Whether the command line says so.
   bool givesCacheLimit = false;

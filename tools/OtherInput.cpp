@@ -1,4 +1,4 @@
-//===- OtherInput.cpp - files that are no module --------------------------===//
+//===- OtherInput.cpp - recognizes files that are not modules -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -41,7 +41,8 @@ static bool beginsAsModule(std::string_view text) {
          (dot != word.npos && dot > 0 && dot + 1 < word.size());
 }
 
-/// How `content` may be given instead, if it is a file of ours; or what it is.
+/// Advice on how to pass `content`, if it is one of our files; otherwise its
+/// kind.
 static std::string describe(std::string_view content) {
   const std::string_view text = skipComments(content);
   if (content.empty())

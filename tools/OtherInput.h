@@ -1,10 +1,9 @@
-//===- OtherInput.h - files that are no module ------------------*- C++ -*-===//
+//===- OtherInput.h - recognizes files that are not modules -----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parser of MLIR complains of the first character that it cannot read. Of
-// what was never meant to be a module that says nothing, so it is told apart
-// before.
+// For a file that was never a module, MLIR's parser only complains about the
+// first character. So it is recognized before.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TOOLS_OTHERINPUT_H
@@ -15,9 +14,9 @@
 
 namespace pp {
 
-/// What a file of this content is instead of a module, in a message that says
-/// what one looks like. Empty if the parser is to judge: it begins as modules
-/// do, as text or as bytecode.
+/// A message for a file that is not a module: its kind, and what a module looks
+/// like. Empty if it begins like a module, as text or bytecode; then the parser
+/// decides.
 std::string findOtherInput(std::string_view content);
 
 } // namespace pp

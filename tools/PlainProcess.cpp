@@ -1,12 +1,11 @@
-//===- PlainProcess.cpp - how a tool without LLVM ends early --------------===//
+//===- PlainProcess.cpp - early ends of a tool without LLVM ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Process.cpp does, where no LLVM takes signals over.
+// The work of Process.cpp without LLVM, which would install signal handlers.
 //
 //===----------------------------------------------------------------------===//
 #include "Process.h"
-#include "Shortage.h"
 #include "pprt/Files.h"
 #include "pprt/Launcher.h"
 #include "pprt/Status.h"

@@ -1,10 +1,9 @@
-//===- Process.cpp - how a tool ends that something ends early ------------===//
+//===- Process.cpp - early ends of a tool ---------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
 #include "Process.h"
-#include "Shortage.h"
 #include "pprt/Files.h"
 #include "pprt/Launcher.h"
 #include "pprt/Status.h"
@@ -56,7 +55,7 @@ static void reportFatal(void *, const char *reason, bool) {
     endUnwritten();
 }
 
-/// LLVM's own help is printed to a stream that nobody asks.
+/// LLVM does not check the stream of its own help.
 static void checkStandardOutput() {
   llvm::outs().flush();
   if (!llvm::outs().has_error())
@@ -66,9 +65,9 @@ static void checkStandardOutput() {
   endUnwritten();
 }
 
-/// LLVM takes over signals when it first notes a temporary file, among them
-/// those that the caller has told us to ignore, as nohup does. It does so once:
-/// here, and gives those back.
+/// LLVM takes over signals when it first notes a temporary file, also those
+/// that the caller ignores, as nohup does. It does so once: here, where the
+/// ignored ones are restored.
 static void takeOverSignals() {
   constexpr int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR2};
   struct sigaction inherited[std::size(signals)];

@@ -1,10 +1,13 @@
-//===- Shortage.cpp - how a tool ends where memory or threads lack --------===//
+//===- Shortage.cpp - ends for lack of memory or threads ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Handlers run in signals and with little memory, so they only write lines that
+// were prepared and end the process.
+//
 //===----------------------------------------------------------------------===//
-#include "Shortage.h"
 #include "../runtime/lib/Lack.h"
+#include "Process.h"
 
 #include <atomic>
 #include <csignal>
@@ -35,7 +38,7 @@ static std::function<void(const pprt::Status &)> tellOthers;
 
 static const char *toolName = nullptr;
 static void (*removeUnfinished)() = nullptr;
-/// What handles the faults that are none of memory.
+/// The previous handlers, for faults without a shortage.
 static struct sigaction others[std::size(kFaults)];
 /// The stack of the first thread may have no room left.
 alignas(16) static char faultStack[64 << 10];
@@ -98,8 +101,8 @@ void pp::guardAgainstShortage(const char *tool, void (*cleanUp)()) {
   std::set_new_handler(endWithoutMemory);
   if (!isAddressSpaceLimited())
     return;
-  // Where a thread's heap is refused, glibc asks the system again for each
-  // allocation: a run takes minutes. The heap of all threads needs less.
+  // If a thread's heap is refused, glibc asks the system again for each
+  // allocation: a run takes minutes. One heap for all threads needs less.
   mallopt(M_ARENA_MAX, 1);
   stack_t stack = {};
   stack.ss_sp = faultStack;

@@ -1,4 +1,4 @@
-//===- Activation.cpp - functions that libraries have by name -------------===//
+//===- Activation.cpp - recognizes activations ----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -8,7 +8,7 @@
 // them to its type.
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Analysis/Activation.h"
+#include "pp/Analysis/Contraction.h"
 #include "pp/IR/Values.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -31,8 +31,8 @@ using Samples = std::array<double, kPlaces>;
 
 bool isBefore(Operation *a, Operation *b) { return a->isBeforeInBlock(b); }
 
-/// What the op makes of the numbers `a` and `b`; nothing if it is another kind
-/// of op. Those of one operand do not look at `b`.
+/// The value of the op for the numbers `a` and `b`; nothing for other kinds of
+/// op. Unary ops ignore `b`.
 std::optional<double> evaluate(Operation *op, double a, double b) {
   return llvm::TypeSwitch<Operation *, std::optional<double>>(op)
       .Case([&](AddOp) { return a + b; })
@@ -50,7 +50,7 @@ std::optional<double> evaluate(Operation *op, double a, double b) {
 
 bool canEvaluate(Operation *op) { return op && evaluate(op, 1, 1); }
 
-/// The ops that read a value, and what they make of samples of it.
+/// The ops that read a value, evaluated on samples of it.
 class Expression {
 public:
   explicit Expression(Value value);
@@ -77,7 +77,7 @@ Expression::Expression(Value value)
   }
 }
 
-/// Of what is there already, or of a constant; else null.
+/// The samples of a known value or of a constant; otherwise null.
 const Samples *Expression::sample(Value operand) {
   if (auto found = known.find(operand); found != known.end())
     return &found->second;
@@ -89,8 +89,8 @@ const Samples *Expression::sample(Value operand) {
   return nullptr;
 }
 
-/// Of all that leads to `operand`, back to the other tensor, which is the first
-/// one that is found; false if there is a second.
+/// Samples everything that leads to `operand`, back to the other tensor (the
+/// first one found); false if there is a second one.
 bool Expression::sampleOthers(Value operand) {
   SmallVector<Value> work{operand};
   for (size_t rounds = 0; !work.empty(); ++rounds) {

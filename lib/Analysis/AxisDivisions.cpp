@@ -45,7 +45,7 @@ SmallVector<int64_t> AxisDivisions::sizesOf(int axis) const {
 
 AttrTypeReplacer AxisDivisions::getReplacer() const {
   MLIRContext *context = mesh.getContext();
-  // All parts of an axis are numbered anew, whichever of them is divided.
+  // The parts of a divided axis get new numbers.
   llvm::StringMap<bool> isDivided;
   for (auto [number, axis] : llvm::enumerate(mesh.getAxes()))
     isDivided[MeshAxisAttr::getWhole(axis.getName())] |=

@@ -2,16 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks from the arguments to the dot_general or convolution, the product, and
+// Walks from the arguments to the product (dot_general or convolution), and
 // from there to the result. All views are expressed in the dimensions of the
 // product's result: batch, rows (free dimensions of lhs, and positions of
-// windows), columns (free dimensions of rhs). Of the result, rows and columns
-// must each have one stride, and so must those of a dot's operands and what it
-// contracts; of batch dimensions there may be several.
+// windows), columns (free dimensions of rhs). Rows and columns of the result
+// must each have one stride, and so must those of a dot's operands and the
+// contracted dimensions; batch dimensions may have several.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
-#include "pp/Analysis/Activation.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
@@ -34,7 +33,7 @@ std::optional<ppx::ElementType> elementOf(Value value) {
   return std::nullopt;
 }
 
-/// A view and the argument it lies in.
+/// A view and the argument that it reads.
 struct ArgumentView {
   BlockArgument argument;
   StridedView view;
@@ -117,7 +116,7 @@ Product::Product(DotGeneralOp dot) {
   addPlain(dot, llvm::to_vector(llvm::seq<int64_t>(dot.getType().getRank())));
 }
 
-/// Rows in the order of the result, steps in that of rhs: so as these lie.
+/// Rows in the order of the result, steps in that of rhs.
 Product::Product(ConvolutionOp op) {
   addPlain(op, op.getResultPlain());
   for (unsigned index = 0; index < op.getLhsWindow().size(); ++index) {
@@ -171,7 +170,7 @@ ViewLoops buildLoops(ArrayRef<ProductLoop> loops, const StridedView &view,
       continue;
     const uint64_t stride =
         slides ? 0 : view.dims[loop.*dim].stride * (isLhs ? loop.step : 1);
-    // What follows a loop without a gap is one with it.
+    // A loop that continues another without a gap joins it.
     if (!slides && !result.empty() && result.back()->window == kAbsent &&
         result.back()->stride == stride * loop.size) {
       result.back()->extent *= loop.size;
@@ -194,7 +193,7 @@ ViewLoops buildLoops(ArrayRef<ProductLoop> loops, const StridedView &view,
   return result;
 }
 
-/// One stride says all that these loops do.
+/// Whether one stride describes these loops.
 bool arePlain(const ViewLoops &loops) {
   return loops.size() == 1 && loops.front()->window == kAbsent;
 }
@@ -312,7 +311,7 @@ ContractionMatcher::matrixOfProduct(const StridedView &view) {
   return result;
 }
 
-/// `op` is what is done to `value`, the contraction so far.
+/// `op` acts on `value`, the contraction so far.
 bool ContractionMatcher::addEpilogue(Operation *op, Value value) {
   if (op->hasTrait<IsView>() || isRowPadding(op)) {
     resultViews.push_back(op);
@@ -339,7 +338,7 @@ bool ContractionMatcher::addEpilogue(Operation *op, Value value) {
   return true;
 }
 
-/// What GELU is given may be a result, too; its gradient reads it.
+/// The input of GELU may be a result, too; its gradient reads it.
 bool ContractionMatcher::addActivation(const Activation &activation,
                                        Value value) {
   auto epilogue = std::make_unique<ppx::EpilogueT>();

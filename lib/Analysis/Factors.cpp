@@ -111,7 +111,7 @@ RankedTensorType MeshView::localType(RankedTensorType global,
 }
 
 //===----------------------------------------------------------------------===//
-// What propagation wrote
+// Layouts from propagation
 //===----------------------------------------------------------------------===//
 
 Layout pp::getLayout(Value value, const MeshView &mesh) {
@@ -212,7 +212,7 @@ Layout pp::splitAxes(const AxisList &axes, ArrayRef<int64_t> sizes,
     int64_t shards = 1;
     auto takesNext = [&] {
       const int64_t more = shards * mesh.size(*next);
-      // What micro-batches cut stays cut: nothing gathers it.
+      // Splits by micro-batches stay: nothing gathers over these.
       const bool isCut =
           std::find(next, end, mesh.timeAxis()) != end && more <= size;
       return divides ? isCut || size % more == 0 : isLast || more <= size;
@@ -282,7 +282,7 @@ public:
     account.loser = account.lost = account.kept = -1;
   }
 
-  /// Takes over what the layout of a tensor says.
+  /// Adds the axes of a tensor's layout.
   void add(int number, const TensorFactors &tensor, const Layout &layout) {
     for (auto [factors, all] : llvm::zip_equal(tensor, layout)) {
       AxisList axes = takeAdmitted(all);
@@ -445,8 +445,9 @@ Layout pp::chooseLocalAxes(Operation *op, const ShardingRule &rule,
 
 void pp::dropUnspeakable(const ShardingRule &rule, Layout &factorAxes,
                          const MeshView &mesh) {
-  // What one tensor cannot say another may need to say more: [2, 2] merged and
-  // split again takes a factor from both dimensions. Axes only go, so it ends.
+  // An axis dropped for one tensor may require more drops in another: [2, 2]
+  // merged and split again takes a factor from both dimensions. Axes are only
+  // removed, so it ends.
   auto dropOnce = [&](const DimFactors &factors) {
     bool isSplit = true, dropped = false;
     for (int64_t factor : factors) {

@@ -33,7 +33,8 @@ public:
   Reader(BlockArgument argument, const RowLayout &overwrites, int64_t rows)
       : argument(argument), overwrites(overwrites), rows(rows) {}
 
-  /// Of what a row sees of `value`. `isFirst`: before the row stores anything.
+  /// The reads of the part of `value` that a row sees. `isFirst`: before the
+  /// row stores anything.
   Reads of(Value value, const RowLayout &layout, bool isFirst = false) {
     if (value == argument) {
       if (!isFirst)
@@ -52,7 +53,7 @@ public:
     auto operands = operandLayouts(op, layout);
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       if (!operands)
-        return Reads::Others; // nobody divides it so
+        return Reads::Others; // no rows are divided so
       Reads here = of(operand, (*operands)[index], isFirstInside);
       if (here == Reads::Itself && !readsSamePlace(op, index))
         here = Reads::Others;

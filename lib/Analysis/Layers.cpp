@@ -1,4 +1,4 @@
-//===- Layers.cpp - which parameters are read together --------------------===//
+//===- Layers.cpp - layers of parameters ----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -47,8 +47,8 @@ private:
 
 SmallVector<int64_t> pp::findLayers(func::FuncOp main) {
   Block &body = main.getBody().front();
-  // Of what derives from inputs: the last layer that leads to it. Of what
-  // derives from parameters alone: who reads it.
+  // For values that derive from inputs: the last layer that leads to them. For
+  // values that derive from parameters alone: the layer that reads them.
   DenseMap<Value, int64_t> activations;
   DenseMap<Value, Readers> parameters;
   DenseMap<Operation *, int64_t> layerOf;

@@ -1,4 +1,4 @@
-//===- RowLayout.cpp - which part of a tensor one row of a kernel sees ----===//
+//===- RowLayout.cpp - the part of tensors that a row sees ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -85,16 +85,17 @@ namespace {
 
 constexpr int64_t kNone = -1;
 
-/// Which result dimension indexes each operand dimension. Where none does the
-/// whole dimension is needed; `whole` result dimensions cannot be divided.
+/// The result dimension that indexes each operand dimension; without one, the
+/// whole dimension is needed. `whole` result dimensions cannot be divided.
 struct DimMap {
   SmallVector<SmallVector<int64_t>> operands;
   llvm::SmallBitVector whole;
 };
 
-/// Factors that alone make up a result dimension, and no part of an operand's,
-/// by that dimension; kNone for all others. A row knows no global index of what
-/// it reads; what reads nothing, as a literal, any row may have a part of.
+/// For factors that are exactly one result dimension, and no part of an
+/// operand's: that dimension; kNone for all others. A row knows no global index
+/// of its operands; of an op without operands, such as a literal, any row may
+/// have a part.
 SmallVector<int64_t> findDivided(const ShardingRule &rule) {
   SmallVector<int64_t> resultDims(rule.factors.size(), kNone);
   const bool isSource =
@@ -139,8 +140,8 @@ std::optional<DimMap> buildDimMap(Operation *op) {
 // Reshape
 //===----------------------------------------------------------------------===//
 
-/// The leading digits of a group, merged: row part `modulus` steps of
-/// `divisor`, and what follows is whole.
+/// The leading digits of a group, merged: the row's part of `modulus` steps of
+/// `divisor`; the rest is whole.
 struct MergedDigits {
   int64_t divisor = 1, modulus = 1;
 };
@@ -288,8 +289,8 @@ std::optional<PartialLayout> pp::resultLayout(Operation *op, unsigned index,
 }
 
 bool pp::readsSamePlace(Operation *op, unsigned index) {
-  // By its indices; what comes of it is stored in an argument's place only if
-  // rows are as far apart there.
+  // By its indices; its result overwrites an argument only if rows are as far
+  // apart there.
   if (index == 0 && (isRowPadding(op) || isRowSlice(op)))
     return true;
   ArrayRef<int64_t> from = shapeOf(op->getOperand(index)),
@@ -299,7 +300,7 @@ bool pp::readsSamePlace(Operation *op, unsigned index) {
   // One element has one place, whatever its shape.
   if (isa<ReshapeOp>(op) || ShapedType::getNumElements(to) == 1)
     return true;
-  // Of what others are added to or inserted into.
+  // The operand that others are added to or inserted into.
   if (op->hasTrait<UpdatesOperand>() && index == 0)
     return true;
   std::optional<DimMap> map = buildDimMap(op);

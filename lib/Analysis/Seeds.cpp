@@ -1,4 +1,4 @@
-//===- Seeds.cpp - which seeds a plan has for an argument -----------------===//
+//===- Seeds.cpp - the seeds of a name ------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -46,10 +46,10 @@ std::string pp::spellMost(MeshAttr mesh, ArrayRef<StringAttr> axes,
   const int64_t others = mesh.sizeOf(before);
   mayRepeat &= size > 1;
   const std::string multiples =
-      mayRepeat ? ", a multiple of " +
-                      std::to_string(size / std::gcd(size, others)) +
-                      " where another dimension takes the rest"
-                : "";
+      mayRepeat
+          ? ", a multiple of " + std::to_string(size / std::gcd(size, others)) +
+                " where another dimension takes the rest"
+          : "";
   if (before.empty() || others * 2 <= size)
     return (last + "=" + Twine(size / others) +
             (mayRepeat ? " fits" : " is the most") + multiples)
@@ -72,7 +72,7 @@ bool pp::isPrefix(DimShardingAttr less, DimShardingAttr more) {
   return more.getAxes().take_front(less.getAxes().size()) == less.getAxes();
 }
 
-/// Whether `pattern` matches all that `other` does, and more.
+/// Whether `pattern` matches everything that `other` matches, and more.
 static bool isMoreGeneral(StringRef pattern, StringRef other) {
   return matchesPattern(pattern, other) && !matchesPattern(other, pattern);
 }
@@ -82,8 +82,8 @@ static bool canBothHold(DimShardingAttr a, DimShardingAttr b) {
          (b.getIsOpen() && isPrefix(b, a));
 }
 
-/// Opens the dimensions that do not fit what `exact` says: of the same one, or
-/// of the axis in another.
+/// Opens the dimensions of `general` that do not fit `exact`: by the same
+/// dimension, or by the axis in another.
 static void yieldTo(SeedAttr exact, MatchedSeed &general) {
   const auto open = DimShardingAttr::get(exact.getContext(), {},
                                          /*isOpen=*/true);

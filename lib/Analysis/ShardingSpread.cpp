@@ -70,7 +70,7 @@ Layout pp::cutAt(const AxisList &axes, Layout layout) {
   return layout;
 }
 
-/// Lists what the op would add to its values.
+/// Lists the op's proposals for its values.
 void ShardingSpread::visit(int number) {
   const Node &node = nodes[number];
   const ShardingRule &rule = *node.rule;
@@ -140,8 +140,8 @@ bool ShardingSpread::extend(const Proposal &proposal) {
   return mine.size() != before;
 }
 
-/// Every value takes what it can, in an order that depends on what is proposed
-/// and not on who did so.
+/// Every value takes what it can, in an order that depends on the proposals and
+/// not on their origin.
 bool ShardingSpread::applyProposals() {
   auto rank = [&](const Proposal &proposal) {
     SmallVector<std::pair<int64_t, int>, 4> axes;

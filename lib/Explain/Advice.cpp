@@ -1,11 +1,11 @@
-//===- Advice.cpp - what could be better, and how much --------------------===//
+//===- Advice.cpp - advice and its effect ---------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
 #include "Advice.h"
 #include "pp/Analysis/Seeds.h"
-#include "pp/IR/PlanChange.h"
+#include "pp/IR/PlanText.h"
 #include "pp/Predict/Table.h"
 #include "pprt/Bytes.h"
 #include "llvm/ADT/MapVector.h"
@@ -27,7 +27,7 @@ struct CountedFinding {
 
 } // namespace
 
-/// What is the same of every layer once.
+/// Finds the findings that are the same in every layer, once.
 static std::vector<CountedFinding>
 mergeLayers(const std::vector<Finding> &findings) {
   std::vector<CountedFinding> merged;
@@ -93,7 +93,7 @@ static std::string printTrials(std::vector<Trial> trials,
   return "\n" + table.print() + others;
 }
 
-/// How to give what was tried.
+/// How to apply the changes that were tried.
 static std::string printUse(const Changes &changes) {
   const bool hasSeeds = llvm::any_of(
       changes, [](const auto &entry) { return isSeedChange(entry.first); });

@@ -1,4 +1,4 @@
-//===- Calls.cpp - what a program sends, and why --------------------------===//
+//===- Calls.cpp - the collectives of a program, with causes --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -11,7 +11,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/Predict/Prediction.h"
 #include "pp/Predict/Table.h"
-#include "pp/Transforms/CollectiveRemarks.h"
+#include "pp/Transforms/Cause.h"
 #include "pprt/Bytes.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
@@ -29,7 +29,7 @@ std::string pp::spellPartial(ShardingAttr sharding) {
   return text;
 }
 
-/// Why, and for what, in words that are the same for every layer.
+/// The cause and the reader, in words that are the same for every layer.
 static std::pair<std::string, std::string> describe(const CauseAt &found) {
   const Cause &cause = found.cause;
   const std::string place = generalize(

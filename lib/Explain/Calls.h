@@ -1,4 +1,4 @@
-//===- Calls.h - what a program sends, and why ------------------*- C++ -*-===//
+//===- Calls.h - the collectives of a program, with causes ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -24,14 +24,14 @@ struct Calls {
   /// The ranks of its groups, or of which stage to which a message goes.
   std::string groups;
   int64_t count = 0;
-  /// Of one call: its tensors, as the report counts its size, what a rank
+  /// For one call: its tensors, its size as in reports, the bytes that a rank
   /// sends, and the predicted time.
   int64_t tensors = 0;
   uint64_t bytes = 0, wireBytes = 0;
   double seconds = 0;
 
-  /// What is sent, why, and to what that goes back; the names, numbers within
-  /// them as `*`, of what all of this holds for, and how many they are.
+  /// The value, the cause and its sources; the names of the places with this
+  /// reason, with numbers as `*`, and their count.
   struct Reason {
     std::string text;
     std::vector<std::string> origins, readers, alternatives;
@@ -43,7 +43,7 @@ struct Calls {
 /// `sum over tp`; empty if nothing is partial.
 std::string spellPartial(ShardingAttr sharding);
 
-/// Of one program, the calls that take most time first.
+/// The calls of one program, those that take most time first.
 std::vector<Calls> collectCalls(ProgramOp program, MeshAttr mesh,
                                 const pprt::ppx::ArtifactT &artifact,
                                 const pprt::Mesh &ranks,

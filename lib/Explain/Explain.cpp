@@ -39,7 +39,7 @@ static std::string printList(StringRef first, ArrayRef<std::string> words) {
   return text + line + "\n";
 }
 
-/// What an entry is about.
+/// The subject of an entry.
 static std::string
 printSubjects(ArrayRef<std::pair<std::string, int64_t>> subjects) {
   std::vector<std::string> words;

@@ -1,9 +1,9 @@
-//===- Shardings.cpp - how each value lies, and who had it so -------------===//
+//===- Shardings.cpp - shardings of values and their sources --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table in which layers that are alike are told once; or, of the values with
-// one name, every op on the way from whoever asked for an axis.
+// A table that lists equal layers once; or, for the values with one name, every
+// op on the path from the source of an axis.
 //
 //===----------------------------------------------------------------------===//
 #include "Calls.h"
@@ -38,7 +38,7 @@ public:
 private:
   /// How an axis came to a value.
   struct Edge {
-    /// What had the axis before; null where somebody asked for it.
+    /// The value that had the axis before; null at the source.
     Value from;
     /// By which way, in words; and in few.
     std::string words, brief;
@@ -81,7 +81,7 @@ private:
   ShardingTable table;
   SmallVector<BlockArgument> updated; ///< by results
   DenseMap<int, Operation *> byNumber;
-  /// Whoever asked for an axis, and the number that stands for them.
+  /// The sources of axes, and their numbers.
   llvm::MapVector<StringAttr, int64_t> roots;
 };
 
@@ -127,8 +127,8 @@ static std::string describeOp(Operation *op) {
          (place.empty() ? "" : " at " + place);
 }
 
-/// The last edge to an update from what it updates, or the other way, or from
-/// what was asked of a result.
+/// The last edge to an update from the argument that it updates, the other way,
+/// or from a request on a result.
 ShardingPrinter::Edge ShardingPrinter::followReturn(Value value,
                                                     const Source &source) {
   Operation *leave = table.main.getBody().front().getTerminator();
@@ -316,7 +316,7 @@ std::string ShardingPrinter::printTable() {
 // Chains
 //===----------------------------------------------------------------------===//
 
-/// From whoever asked for the axis to the value, an op a line.
+/// The path from the source of the axis to the value, an op a line.
 std::string ShardingPrinter::printChain(Value value, Source source) {
   SmallVector<std::string> lines;
   const StringAttr root = source.root;

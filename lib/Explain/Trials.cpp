@@ -1,16 +1,19 @@
-//===- Trials.cpp - what changes of a plan would come to ------------------===//
+//===- Trials.cpp - predictions for changed plans -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a model with its plan, and changes. Out: predictions for programs that
+// are compiled with each change, each in a context and thread of its own.
+//
 //===----------------------------------------------------------------------===//
-#include "pp/Explain/Trials.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "pp/Explain/Explain.h"
 #include "pp/IR/Model.h"
-#include "pp/IR/PlanChange.h"
+#include "pp/IR/PlanText.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Transforms/Pipelines.h"
 #include "llvm/Support/ThreadPool.h"

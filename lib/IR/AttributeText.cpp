@@ -1,4 +1,4 @@
-//===- AttributeText.cpp - the spelling that attributes share -------------===//
+//===- AttributeText.cpp - shared syntax of attributes --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -87,7 +87,7 @@ void pp::printAxes(raw_ostream &os, ArrayRef<MeshAxisAttr> axes) {
   for (bool isFirst = true; !axes.empty(); isFirst = false) {
     const MeshAxisAttr axis = axes.front();
     os << (isFirst ? "" : ", ");
-    // A part alone is in no mesh, but in what people are told.
+    // The mesh has all parts of an axis, but messages may name one alone.
     if (const size_t count = countParts(axes); count > 1) {
       os << '"' << MeshAxisAttr::getWhole(axis.getName()) << "\"=[";
       llvm::interleaveComma(axes.take_front(count), os,

@@ -1,9 +1,9 @@
-//===- AttributeText.h - the spelling that attributes share -----*- C++ -*-===//
+//===- AttributeText.h - shared syntax of attributes ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a printer here writes, the parser beside it reads back. A parser that
-// fails has said why, at the place.
+// For each printer here, the parser beside it reads its output. A parser that
+// fails has reported the reason, at the place.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_IR_ATTRIBUTETEXT_H

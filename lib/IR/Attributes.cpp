@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Registration of all attributes; spelling, verification and small queries of
-// meshes and shardings. What says how to train is in PlanAttributes.cpp.
+// meshes and shardings. PlanAttributes.cpp has the attributes of training.
 //
 //===----------------------------------------------------------------------===//
 #include "AttributeText.h"
@@ -63,8 +63,8 @@ void MeshAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-/// Parts are at least two, in order and side by side, of an axis that is there
-/// in parts alone.
+/// An axis in parts has at least two, in order and side by side, and no axis of
+/// its own name.
 static LogicalResult verifyParts(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayRef<MeshAxisAttr> axes) {
   llvm::StringMap<int64_t> counts;

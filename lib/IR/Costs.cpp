@@ -1,10 +1,10 @@
-//===- Costs.cpp - what every op costs ------------------------------------===//
+//===- Costs.cpp - costs of ops -------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts on the shapes an op has: global ones at level 1, a device's at level
-// 2. Only their proportions matter, to whoever balances stages or compares
-// plans; times come from a topology.
+// Counts on the shapes of an op: global ones at level 1, a device's at level 2.
+// Only proportions matter for balancing stages and comparing plans; times come
+// from a topology.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/AllOps.h"
@@ -96,7 +96,7 @@ double everything(Operation *op) {
     bytes += bytesOf(operand);
   return bytes;
 }
-/// What is picked is read and written; the rest stays untouched.
+/// Selected elements are read and written; the rest stays untouched.
 double picked(Operation *op) {
   double bytes = 2.0 * bytesOf(op->getResult(0));
   for (Value operand : op->getOperands().drop_front())
@@ -119,7 +119,7 @@ void attach(MLIRContext *context) {
    ...);
 }
 
-/// What an op's traits say of its costs, where nothing else does.
+/// The costs that an op's traits imply.
 template <typename OpTy> void attachByTraits(MLIRContext *context) {
   if (RegisteredOperationName::lookup(TypeID::get<OpTy>(), context)
           ->template hasInterface<CostOpInterface>())
@@ -148,7 +148,7 @@ void pp::registerCostModels(DialectRegistry &registry) {
     attach<philox, everything, RandomBitsOp>(context);
     attach<none, everything, IotaOp>(context);
     attach<none, picked, SliceOp, DynamicSliceOp, GatherOp>(context);
-    // A literal is there already, and the others name what exists.
+    // A literal is there already, and the other ops rename existing values.
     attach<none, none, ConstantOp, ReshapeOp, StopGradientOp,
            ShardingConstraintOp, ReshardOp, NameOp>(context);
     visitAllOps([&](auto tag) {

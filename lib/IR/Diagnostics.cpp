@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - what tools add to MLIR's diagnostics -------------===//
+//===- Diagnostics.cpp - additions to MLIR's diagnostics ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -36,7 +36,7 @@ static StringRef describeSeverity(DiagnosticSeverity severity) {
   llvm_unreachable("not a severity");
 }
 
-/// Whether `message` itself begins with what has the name, as `argument "x"`.
+/// Whether `message` begins with the named thing, such as `argument "x"`.
 static bool isAbout(StringRef message, StringAttr name) {
   std::string quoted;
   llvm::raw_string_ostream(quoted) << name;

@@ -1,11 +1,11 @@
-//===- DiscardableAttributes.cpp - what may be hung on an op --------------===//
+//===- DiscardableAttributes.cpp - checks discardable attributes ----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes tell each other things by discardable attributes. Every name has one
-// type; a misspelt name or another type would read as "not there", so the
-// verifier refuses it. What an attribute's value must fit is checked by who
-// reads it, but for kernels, which have readers on three levels.
+// Passes communicate through discardable attributes. Every name has one type; a
+// misspelt name or another type would read as absent, so the verifier refuses
+// it. Readers check the values, except those of kernels, which have readers on
+// three levels.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -77,8 +77,8 @@ constexpr Entry entries[] = {
     {attrs::kTarget, is<StringAttr>, "a string"},
 };
 
-/// `place` words what of the op has the attribute, for who gets an error: most
-/// attributes are right, and there are many.
+/// `place` words the place of the attribute for errors; most attributes are
+/// right, and there are many.
 LogicalResult verifyType(Operation *op, NamedAttribute attribute,
                          llvm::function_ref<std::string()> place) {
   StringRef name = attribute.getName();

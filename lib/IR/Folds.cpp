@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What differentiation leaves behind: zeros added, ones multiplied, moves
-// undone. A fold hands back a value that exists or changes its op in place, so
+// Simplifies the output of differentiation: zeros added, ones multiplied, moves
+// undone. A fold returns an existing value or changes its op in place, so
 // origins and kinds stay. Broadcast constants are not merged into literals: a
 // shared literal of full shape would tie the shardings of its users together.
 //
@@ -176,7 +176,7 @@ SmallVector<PadOp> collectPads(AddOp root) {
   return pads;
 }
 
-/// Where `pad` puts its operand, if it pads with zeros and along `dim` alone.
+/// The place of `pad`'s operand, if it pads with zeros and along `dim` alone.
 std::optional<Placed> placedAlong(PadOp pad, int64_t dim) {
   if (getSplat(pad.getValue()) != 0.0 ||
       llvm::any_of(pad.getInterior(), [](int64_t amount) { return amount; }))

@@ -1,4 +1,4 @@
-//===- GradientModels.h - what the gradients share --------------*- C++ -*-===//
+//===- GradientModels.h - shared parts of the gradients ---------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

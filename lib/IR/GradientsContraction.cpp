@@ -39,9 +39,8 @@ Value extremum(ReduceOp op, Vjp &vjp) {
   return vjp.keepWhere(attains, spread(op, vjp, share));
 }
 
-/// dy times the product of the other elements, which is y / x only where no
-/// element is zero. With one zero it is left to that element alone, and with
-/// more nobody has any.
+/// dy times the product of the other elements, which is y x only if no element
+/// is zero. With one zero only that element has a gradient, with more none.
 Value product(ReduceOp op, Vjp &vjp) {
   Value x = op.getOperand();
   Type element = ranked(x).getElementType();
@@ -105,14 +104,14 @@ int64_t disorder(ArrayRef<int64_t> dims) {
   return dims.back() + 1 == static_cast<int64_t>(dims.size()) ? 1 : 2;
 }
 
-/// The gradient of `self`: the upstream contracted with `other` over what is
-/// free there. Of the two operand orders, the one is taken that yields the
-/// dimensions closer to the order of `self`.
+/// The gradient of `self`: the upstream gradient contracted with `other` over
+/// the latter's free dimensions. Takes the operand order that yields dimensions
+/// closer to the order of `self`.
 Value contract(Vjp &vjp, const Side &self, const Side &other) {
   auto type = ranked(self.value);
   Value upstream = vjp.convert(vjp.upstream, type.getElementType());
-  // What is left of `other` is its contracting dimensions, in ascending order,
-  // each standing for the dimension of `self` that it is paired with.
+  // The remaining dimensions of `other` are its contracting dimensions, in
+  // ascending order, each standing for its partner in `self`.
   SmallVector<int64_t> remaining(other.contract), paired;
   llvm::sort(remaining);
   for (int64_t dim : remaining)
@@ -156,8 +155,8 @@ void dotGeneral(DotGeneralOp op, Vjp &vjp) {
 // Indexing
 //===----------------------------------------------------------------------===//
 
-/// scatter_add drops what lies outside the table where gather clamps, so the
-/// indices are clamped first.
+/// scatter_add drops indices outside the table where gather clamps them, so
+/// they are clamped first.
 void gather(GatherOp op, Vjp &vjp) {
   if (!vjp.needs(0))
     return;

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradients of a convolution are convolutions: the upstream by the other
-// operand, over what is free there, with strides and dilations of lhs in each
-// other's place. Tensors without elements have none.
+// The gradients of a convolution are convolutions: the upstream gradient by the
+// other operand, over the other's free dimensions, with strides and dilations
+// of lhs exchanged. Tensors without elements have none.
 //
 //===----------------------------------------------------------------------===//
 #include "GradientModels.h"
@@ -36,7 +36,7 @@ struct Product {
 
   Product(Value lhs, Value rhs, Value like) : lhs(lhs), rhs(rhs), like(like) {}
 
-  /// Adds what slides; `positions` come out.
+  /// Adds a window; the result has `positions`.
   void slide(const Window &window, int64_t positions) {
     strides.push_back(window.stride);
     rhsDilation.push_back(window.dilation);
@@ -242,8 +242,8 @@ void reduceWindow(ReduceWindowOp op, Vjp &vjp) {
                                           op.getLow(), op.getHigh()));
 }
 
-/// Where an update goes does not change with the operand; who has been handed
-/// which would take another op, that no model has needed.
+/// The places of updates do not depend on the operand's values; a gradient with
+/// respect to the updates would need another op, which no model has needed.
 struct SelectAndScatterGradient
     : GradientOpInterface::ExternalModel<SelectAndScatterGradient,
                                          SelectAndScatterOp> {
@@ -253,9 +253,8 @@ struct SelectAndScatterGradient
                               MutableArrayRef<Value>) const {
     if (!resultGradients[0] || !needed.test(1))
       return success();
-    return op->emitOpError("expects updates that depend on no parameter, got "
-                           "some to differentiate by: the gradient of largest "
-                           "elements has none of its own");
+    return op->emitOpError("expects updates that depend on no parameter: it "
+                           "has no gradient for them");
   }
 };
 

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each reports what is wrong at the op, with the label of the constraint in the
-// op's description.
+// Each check reports an error at the op, with the label of the constraint in
+// the op's description.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_IR_OPVERIFIERS_H
@@ -30,7 +30,8 @@ bool areDistinct(int64_t rank, llvm::ArrayRef<llvm::ArrayRef<int64_t>> lists);
 llvm::SmallVector<int64_t>
 othersThan(int64_t rank, llvm::ArrayRef<llvm::ArrayRef<int64_t>> lists);
 
-/// Checks that what a product pairs has equal sizes and element types fit.
+/// Checks that paired dimensions of a product have equal sizes and element
+/// types fit.
 template <typename OpTy>
 mlir::LogicalResult expectPairs(OpTy op, llvm::StringRef label) {
   auto lhs = ranked(op.getLhs()), rhs = ranked(op.getRhs());

@@ -1,4 +1,4 @@
-//===- PaddedRows.cpp - rows that are longer in memory --------------------===//
+//===- PaddedRows.cpp - rows padded in memory -----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -147,7 +147,8 @@ static void printShortest(llvm::raw_ostream &os, double value) {
   os << text;
 }
 
-/// All that the optimizer reads, for people, or what is not its default.
+/// Prints everything that the optimizer reads, or only what differs from
+/// defaults.
 static void print(OptimizerAttr optimizer, llvm::raw_ostream &os,
                   bool withDefaults) {
   MLIRContext *context = optimizer.getContext();
@@ -234,8 +235,8 @@ static std::string listMissingAxes(const PlanKeyInfo &info, MeshAttr mesh) {
   return text;
 }
 
-/// What a plan has of the key without some of whose values a setting has no
-/// effect, if it has another: `zero=2`.
+/// A setting may need some values of another key: the plan's value of that key
+/// if it is another one, such as `zero=2`.
 static std::string findUnfitWord(const PlanKeyInfo &info,
                                  DictionaryAttr settings) {
   const StringRef words = StringRef(info.onlyWith).split('=').second;
@@ -267,7 +268,7 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         !axes.empty() && value != info->byDefault)
       return emitError() << "'" << info->name << "' expects an axis " << axes
                          << " in the mesh for " << value << ", got " << mesh;
-    // Of a key that chose the seeds, nobody knows its word any more.
+    // The word of a key that chose the seeds is no longer known.
     const bool isKnown =
         seeds.empty() || info->onlyWith.empty() ||
         getInfo(info->getNeeded().front()).place != PlanKeyInfo::Place::Seeds;
@@ -286,8 +287,7 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// Says where a value does not fit; what needs the rest of the plan, its
-/// verifier says.
+/// Reports a value that does not fit; the plan's verifier checks the rest.
 static ParseResult parseSetting(AsmParser &parser, const PlanKeyInfo &info,
                                 NamedAttrList &settings) {
   SMLoc loc = parser.getCurrentLocation();
@@ -357,8 +357,8 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
       settings.getDictionary(parser.getContext()));
 }
 namespace {
-/// What stands around the decisions of a plan.
-struct PlanLayout {
+/// The text around the decisions of a plan.
+struct PlanFormat {
   StringRef begin, between, end;                ///< decisions
   StringRef beginSeeds, betweenSeeds, endSeeds; ///< seeds
   bool hasDefaults;                             ///< of the optimizer
@@ -366,7 +366,7 @@ struct PlanLayout {
 } // namespace
 
 static void print(PlanAttr plan, llvm::raw_ostream &os,
-                  const PlanLayout &layout) {
+                  const PlanFormat &layout) {
   os << layout.begin << "mesh = <";
   printAxes(os, plan.getMesh().getAxes());
   os << ">";

@@ -2,8 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a plan that was verified, and the text of a change. Out: the changed
+// plan, checked for contradictions, or an error.
+//
 //===----------------------------------------------------------------------===//
-#include "pp/IR/PlanChange.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "pp/IR/PlanKeys.h"
 #include "pp/IR/PlanText.h"

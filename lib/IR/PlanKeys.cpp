@@ -1,4 +1,4 @@
-//===- PlanKeys.cpp - what a plan may say, key by key ---------------------===//
+//===- PlanKeys.cpp - the keys of a plan ----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -77,7 +77,7 @@ SmallVector<PlanKey, 3> PlanKeyInfo::getNeeded() const {
 
 static std::optional<double> parseReal(StringRef text) {
   double number;
-  // LLVM reads "1e" as 1, which is likely what is left of something else.
+  // LLVM reads "1e" as 1, which is likely the rest of something else.
   bool isWhole = !text.empty() && (isDigit(text.back()) || text.back() == '.');
   bool isReal = isWhole && !text.getAsDouble(number) && std::isfinite(number) &&
                 number >= 0;

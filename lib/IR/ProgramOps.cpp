@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must hold before a program can be translated to an artifact; whether it
-// runs without races and deadlocks is proved there (pprt/Checks.h). Each failed
-// check names the label of the constraint in the op's description.
+// Checks a program before it is translated to an artifact, where pprt/Checks.h
+// proves the absence of races and deadlocks. Each failed check names the label
+// of the constraint in the op's description.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -30,8 +30,8 @@ static LogicalResult verifyRegion(Region &region, StringRef expected,
   return success();
 }
 
-/// What is expected of the number of slots that `op` names (program_c3); empty
-/// if it is as expected. How many a kernel has, its own check knows.
+/// The number of slots that `op` should name (program_c3), in words; empty if
+/// it does. Kernels have a separate check.
 static StringRef findSlotFault(Operation &op, size_t count) {
   auto unless = [](bool isFit, StringRef expected) {
     return isFit ? StringRef() : expected;
@@ -49,8 +49,8 @@ static StringRef findSlotFault(Operation &op, size_t count) {
 }
 
 /// Checks the numbers by which an instruction refers to others (program_c2).
-/// The program is verified before its instructions: what one lacks is left to
-/// its own verifier.
+/// The program is verified before its instructions, so incomplete instructions
+/// are left to their verifiers.
 static LogicalResult verifyInstruction(Operation &op, int64_t slots,
                                        int64_t queues) {
   auto slotNumbers = op.getAttrOfType<DenseI64ArrayAttr>("slots");
@@ -101,8 +101,8 @@ LogicalResult ProgramOp::verify() {
   return success();
 }
 
-/// Checks that `name` is a kernel whose parameters, and `numFlags` flags, are
-/// as many as the slots (constraint `label`).
+/// Checks that `name` is a kernel, with as many parameters, plus `numFlags`
+/// flags, as there are slots (constraint `label`).
 static LogicalResult verifyKernelUse(Operation *op, FlatSymbolRefAttr name,
                                      ArrayRef<int64_t> slots, size_t numFlags,
                                      SymbolTableCollection &symbols,

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constraints have their labels in GraphOps.td. Assumes what ODS checks:
-// operands are tensors of static shape.
+// GraphOps.td has the labels of constraints. ODS has checked that operands are
+// tensors of static shape.
 //
 //===----------------------------------------------------------------------===//
 #include "OpVerifiers.h"

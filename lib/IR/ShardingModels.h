@@ -1,13 +1,12 @@
-//===- ShardingModels.h - what the sharding rules share ---------*- C++ -*-===//
+//===- ShardingModels.h - shared parts of the sharding rules ----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sharding rule is one function from an op to its ShardingRule, a localizer
-// one function that builds the op on a device, a resizer one that adapts it to
-// padding. `ShardingModel` turns the three into an external model of
-// ShardingOpInterface. `ScanModel` adds how an op that needs a dimension whole
-// does its part in the shards of it, `SumModel` what an op of two rules sums or
-// gathers.
+// A sharding rule is a function from an op to its ShardingRule, a localizer
+// builds the op on a device, a resizer adapts it to padding. `ShardingModel`
+// turns the three into an external model of ShardingOpInterface. `ScanModel`
+// adds the work in shards of an op that needs a dimension whole, `SumModel` the
+// elements that an op with two rules sums or gathers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_IR_SHARDINGMODELS_H
@@ -18,7 +17,7 @@
 
 namespace pp {
 
-/// What a localizer builds from; see ShardingOpInterface::localize.
+/// The input of a localizer; see ShardingOpInterface::localize.
 struct Localization {
   mlir::OpBuilder &builder;
   mlir::ValueRange operands;
@@ -49,7 +48,7 @@ LocalValues localizeByClone(OpTy op, const Localization &local) {
   return llvm::SmallVector<mlir::Value>(cloneLocally(op, local)->getResults());
 }
 
-/// For an op that is the identity, and says only how its value lies.
+/// For an op that is the identity and only states a layout.
 template <typename OpTy>
 LocalValues localizeAway(OpTy, const Localization &local) {
   return llvm::SmallVector<mlir::Value>{local.operands.front()};
@@ -89,8 +88,8 @@ struct ShardingModel
     : ShardingModelBase<ShardingModel<OpTy, getRule, localizer, resizer>, OpTy,
                         getRule, localizer, resizer> {};
 
-/// What an op builds from that works in the shards of a dimension of its
-/// operand; see ShardingOpInterface::computeInShards.
+/// The input for building an op in the shards of a dimension of its operand;
+/// see ShardingOpInterface::computeInShards.
 struct InShards {
   mlir::OpBuilder &builder;
   unsigned dim;

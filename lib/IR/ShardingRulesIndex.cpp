@@ -1,11 +1,11 @@
-//===- ShardingRulesIndex.cpp - ops that know their global index ----------===//
+//===- ShardingRulesIndex.cpp - ops that use a global index, as einsums ---===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sources and table look-ups. Where the result depends on a global index, the
+// Sources and table look-ups. If the result depends on a global index, the
 // local op is built from pp.axis_index: an iota adds the shard's offset, random
-// bits count from it, a look-up in a sharded table takes what lies in its part
-// and leaves the rest to the other devices' addends.
+// bits count from it, a look-up in a sharded table reads its own part and
+// leaves the rest to the other devices' addends.
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"
@@ -125,8 +125,8 @@ void resizeRandomBits(RandomBitsOp op, OpBuilder &builder,
 // Gather and scatter_add
 //===----------------------------------------------------------------------===//
 
-/// Whether shards of what is summed, a table or rows to be added to one, give
-/// what they have. A table that all of a batch share always does: it does not
+/// Whether each shard of a summed operand (a table, or rows to be added to one)
+/// gives its part. A table that the whole batch shares always does: it does not
 /// grow with the batch.
 template <typename OpTy> bool sumsInShards(OpTy op) {
   return op.getBatchDims() == 0 || isInShards(op);
@@ -205,7 +205,7 @@ void resizeGather(GatherOp op, OpBuilder &builder, const ShardingRule &rule) {
     op.getIndicesMutable().assign(clamp(builder, op.getIndices(), rows - 1));
 }
 
-/// Takes the rows that lie in this device's part of the table; zero elsewhere.
+/// Takes the rows in this device's part of the table; zero elsewhere.
 LocalValues localizeGather(GatherOp op, const Localization &local) {
   int64_t tableDim = op.getBatchDims();
   if (!local.isSharded(tableDim))

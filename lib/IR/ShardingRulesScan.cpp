@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A reduction leaves partial results where what it reduces is split. A scan, as
-// a running sum, a product or a search, needs its dimension whole; but each
-// shard of it may do its part first. With the dimension as shards x elements, a
-// running sum starts from the sum of the shards before, a product is that of
-// the shards' products, and the largest of all are among the largest of the
-// shards. What comes together is then a number, or a few, per shard.
+// A reduction over a split dimension leaves partial results. A scan (a running
+// sum, a product or a search) needs its dimension whole, but each shard may do
+// its part first. With the dimension as shards x elements, a running sum starts
+// from the sum of the shards before, a product is that of the shards' products,
+// and the largest of all are among the largest of the shards. The shards then
+// share a number, or a few, each.
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"
@@ -149,8 +149,8 @@ public:
   Axes axes;
   Type element, i32;
   int64_t shards, size;
-  /// Of [..., shards, size, ...]; of a number per shard, there or everywhere;
-  /// of one for all.
+  /// Layouts of [..., shards, size, ...]; of a number per shard, there or
+  /// everywhere; of one number in all.
   Layout inShards, perShard, whole, dropped;
 };
 
@@ -208,7 +208,7 @@ Value ShardWork::lookUp(Value values, const Layout &layout, Value places,
 }
 
 //===----------------------------------------------------------------------===//
-// What each op does, and what that sends
+// The ops, and the bytes that they send
 //===----------------------------------------------------------------------===//
 
 /// Bytes of an element of the operand, and of an index.
@@ -218,8 +218,8 @@ template <typename OpTy> int64_t elementBytes(OpTy op) {
 }
 constexpr int64_t kIndexBytes = 4;
 
-/// How many rows there are along `dim`; none where shards would not each have
-/// several elements, as many as the others.
+/// The number of rows along `dim`; none unless every shard has the same number
+/// of elements, at least two.
 template <typename OpTy>
 std::optional<int64_t> countRows(OpTy op, unsigned dim, int64_t shards) {
   ArrayRef<int64_t> shape = shapeOf(op.getOperand());
@@ -235,7 +235,7 @@ std::optional<int64_t> cumsumBytes(CumsumOp op, unsigned dim, int64_t shards) {
   return *rows * shards * elementBytes(op);
 }
 
-/// The running sum of a shard, plus what the shards before it sum up to.
+/// The running sum of a shard, plus the sums of the shards before it.
 Value cumsumInShards(CumsumOp op, const InShards &to) {
   ShardWork work(op, to);
   const int64_t dim = to.dim;
@@ -281,7 +281,7 @@ Value argmaxInShards(ArgmaxOp op, const InShards &to) {
                      winner, work.dropped, dim);
 }
 
-/// The same of as many as are sought. Values are looked up along the last
+/// The same for as many as are sought. Values are looked up along the last
 /// dimension only.
 std::optional<int64_t> topKBytes(TopKOp op, unsigned dim, int64_t shards) {
   std::optional<int64_t> rows = countRows(op, dim, shards);
@@ -293,8 +293,8 @@ std::optional<int64_t> topKBytes(TopKOp op, unsigned dim, int64_t shards) {
   return *rows * count * (shards * elementBytes(op) + 2 * kIndexBytes);
 }
 
-/// The largest of each shard, then the largest of all of these. Of equal ones
-/// the first comes first in both.
+/// The largest of each shard, then the largest of these. Among equal ones the
+/// first comes first in both.
 Value topKInShards(TopKOp op, const InShards &to) {
   ShardWork work(op, to);
   const int64_t dim = to.dim, count = shapeOf(op.getResult())[dim];

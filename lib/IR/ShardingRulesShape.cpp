@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A dimension that such an op leaves whole is parallel, and so is one of which
-// it takes one element in so many: it is blocks x elements of a block. Of what
-// is cut out, each shard gives what it has, to be summed, if the op says so.
-// All else that is cut, padded or joined is replicated-only, with factors of
-// its own on either side.
+// A dimension that such an op keeps is parallel, and so is one from which it
+// takes every n-th element: it is blocks x elements of a block. If the op has
+// `pp.in_shards`, each shard gives its part of a cut, to be summed. All other
+// cut, padded or joined dimensions are replicated, with separate factors on
+// either side.
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"
@@ -44,7 +44,8 @@ ShardingRule transposeRule(TransposeOp op) {
   return rule;
 }
 
-/// An element comes from the other end: what is reversed is needed whole.
+/// An element comes from the other end, so a reversed dimension is needed
+/// whole.
 ShardingRule reverseRule(ReverseOp op) {
   ShardingRule rule;
   TensorFactors tensor = addParallel(rule, shapeOf(op.getOperand()));
@@ -228,8 +229,9 @@ ShardingRule sliceRule(SliceOp op) {
   return rule;
 }
 
-/// What the shard has of a cut, and zeros for the rest: a box of the cut's size
-/// from between as many zeros on either side, for boxes end where tensors do.
+/// The shard's part of a cut, and zeros for the rest: a box of the cut's size
+/// from between equally many zeros on either side, since boxes end with their
+/// tensors.
 Value takePart(SliceOp op, const Localization &local, ArrayRef<int64_t> factors,
                ArrayRef<bool> isCut) {
   OpBuilder &builder = local.builder;

@@ -1,11 +1,10 @@
-//===- ShardingRulesWindow.cpp - what slides, as einsums ------------------===//
+//===- ShardingRulesWindow.cpp - ops with windows, as einsums -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A convolution is a contraction in all but its window dimensions. Where
-// windows lie beside each other, a dimension is positions x what belongs to
-// each, and shards have whole windows; where they overlap, a shard would need
-// its neighbours' edges.
+// A convolution is a contraction in all but its window dimensions. If windows
+// do not overlap, a dimension is positions x elements of each, and shards have
+// whole windows; if they do, a shard would need its neighbours' edges.
 //
 //===----------------------------------------------------------------------===//
 #include "ShardingModels.h"
@@ -16,14 +15,13 @@ using namespace pp;
 
 namespace {
 
-/// The factors of what slides, of the window and of its positions along one
-/// dimension.
+/// The factors of a window dimension, of the window and of its positions.
 struct SlidingFactors {
   DimFactors operand, window, result;
 };
 
-/// Positions and the elements that belong to each: one factor of `count` that
-/// both sides have, and `within` that one of them has besides.
+/// Positions and the elements of each: one factor of `count` on both sides, and
+/// `within` on one of them.
 std::pair<DimFactors, DimFactors> addBlocks(ShardingRule &rule, int64_t count,
                                             int64_t within, FactorKind kind) {
   const int64_t blocks = rule.addFactor(count, kind);
@@ -63,8 +61,8 @@ SlidingFactors addSliding(ShardingRule &rule, const Window &window,
   return factors;
 }
 
-/// The same for a window that may be split, as it is summed over: every tap has
-/// its own elements where the gradient of a window that has them is computed.
+/// The same for a contracted window, which may be split: every tap has its own
+/// elements in the gradient of such a window.
 SlidingFactors addContracted(ShardingRule &rule, const Window &window,
                              int64_t positions, bool isReversed) {
   const int64_t reach = (positions - 1) * window.stride;

@@ -1,10 +1,10 @@
-//===- VerifyModel.cpp - what holds of a module at every level ------------===//
+//===- VerifyModel.cpp - checks for all levels ----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a module whose ops are verified, which may come from any editor. Changes
+// In: a module whose ops are verified, possibly edited by hand. Changes
 // nothing. Later passes look arguments up by name, read shapes from attributes
-// and trust the plan's mesh: whoever passes here can be trusted in that.
+// and trust the plan's mesh; this check makes that safe.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/VerifyModel.h"
@@ -21,7 +21,7 @@ using namespace pp;
 // The module
 //===----------------------------------------------------------------------===//
 
-/// Names what an op of a module may not be; empty if it may be there.
+/// Names an op that may not be in the module; empty if it may.
 static std::string findMisplaced(Operation &op, func::FuncOp main,
                                  std::optional<Level> level) {
   bool hasKernels = level && *level >= Level::Pipeline;
@@ -77,8 +77,8 @@ static LogicalResult verifyContents(ModuleOp module, func::FuncOp main,
   return success();
 }
 
-/// The plan and the mesh are one decision, written twice. Where shardings name
-/// the mesh, it is there.
+/// Plan and mesh are one decision, written twice. If shardings name the mesh,
+/// it exists.
 static LogicalResult verifyPlan(ModuleOp module, MeshOp mesh, Level level) {
   FailureOr<PlanAttr> plan = lookupPlan(module);
   if (failed(plan))
@@ -199,7 +199,7 @@ InterfaceVerifier::verifyStoredShape(ArrayRef<int64_t> shape) const {
   return success();
 }
 
-/// The model's own shape lies within the global one.
+/// The model's shape lies within the global one.
 LogicalResult InterfaceVerifier::verifyShapes() const {
   if (type.getRank() > kMaxRank)
     return fail() << "expects at most " << kMaxRank << " dimensions, got "
@@ -349,7 +349,7 @@ static StringRef findMaker(Role role, std::optional<Level> level) {
   }
 }
 
-/// Checks that what updates an argument has its name and shape.
+/// Checks that a new value of an argument has its name and shape.
 static LogicalResult verifyUpdate(const InterfaceVerifier &result,
                                   func::FuncOp main,
                                   const llvm::StringMap<unsigned> &arguments) {
@@ -361,7 +361,7 @@ static LogicalResult verifyUpdate(const InterfaceVerifier &result,
                          << " argument, got \"" << result.getName()
                          << "\" (model_c4)";
   Type type = main.getArgumentTypes()[it->second];
-  // At rest and while it is computed a gradient may lie differently.
+  // A gradient may have another layout at rest than while it is computed.
   if (role != Role::Gradient && type != result.getType())
     return result.fail() << "expects the type of the argument it updates, "
                          << type << ", got " << result.getType()
@@ -369,8 +369,8 @@ static LogicalResult verifyUpdate(const InterfaceVerifier &result,
   return success();
 }
 
-/// Before partitioning types are global: the attributes that say what they are
-/// parts of are not there yet.
+/// Before partitioning types are global, so there are no attributes about whole
+/// tensors yet.
 static LogicalResult verifyLayout(const InterfaceVerifier &value, MeshOp mesh,
                                   std::optional<Level> level) {
   if (level && *level >= Level::Spmd)
@@ -394,16 +394,17 @@ static LogicalResult verifyInterface(func::FuncOp main, MeshOp mesh,
       return failure();
     if (!arguments.try_emplace(argument.getName(), index).second)
       return argument.fail()
-             << "expects a name of its own, got \"" << argument.getName()
+             << "expects a unique name, got \"" << argument.getName()
              << "\" a second time (model_c3)";
   }
-  // A plan speaks of values by the names of both. A gradient has its value's.
+  // Plans refer to arguments and named values by name. A gradient has its
+  // value's.
   llvm::StringSet<> values;
   for (auto value : main.getOps<NameOp>())
     if (!value.getGradient() && (arguments.contains(value.getName()) ||
                                  !values.insert(value.getName()).second))
       return value.emitOpError()
-             << "expects a name of its own, got \"" << value.getName()
+             << "expects a unique name, got \"" << value.getName()
              << "\" a second time (model_c3)";
   for (auto [index, type] : llvm::enumerate(main.getArgumentTypes()))
     if (failed(verifyOwner({main, "argument", static_cast<unsigned>(index),
@@ -432,7 +433,7 @@ static LogicalResult verifyInterface(func::FuncOp main, MeshOp mesh,
       return failure();
     if (!results.insert({role, result.getName()}).second &&
         !(isSplit && isUpdate))
-      return result.fail() << "expects a name of its own, got "
+      return result.fail() << "expects a unique name, got "
                            << stringifyRole(role) << " \"" << result.getName()
                            << "\" a second time (model_c4)";
   }

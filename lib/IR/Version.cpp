@@ -1,4 +1,4 @@
-//===- Version.cpp - what --version says ----------------------------------===//
+//===- Version.cpp - the text of --version --------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constraints have their labels in WindowOps.td. Assumes what ODS checks:
-// operands are tensors of static shape.
+// WindowOps.td has the labels of constraints. ODS has checked that operands are
+// tensors of static shape.
 //
 //===----------------------------------------------------------------------===//
 #include "OpVerifiers.h"
@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace pp;
 
-/// No window reaches further; products of these fit into 64 bits.
+/// No window reaches further; products of such numbers fit into 64 bits.
 static constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
 static bool lieWithin(ArrayRef<int64_t> values, int64_t least) {

@@ -5,12 +5,12 @@
 // Routing of a sequence to experts of bounded capacity. One choice for each
 // token: Fedus et al., "Switch Transformers" (2021); two: Lepikhin et al.,
 // "GShard" (2020). Every sequence is routed by itself, so that no partition of
-// the batch changes what is computed.
+// the batch changes the result.
 //
 // Tokens are moved by index, not by products with one-hot matrices: those would
 // cost a sequence as much again as its attention. Each place of an expert knows
-// the token in it, each token its places; gathers go both ways. An empty place
-// holds the sequence's first token, and nobody reads what comes of it.
+// its token, each token its places; gathers go both ways. An empty place holds
+// the sequence's first token, and its result is not read.
 //
 //===----------------------------------------------------------------------===//
 #include "Experts.h"
@@ -146,8 +146,8 @@ Value Experts::apply(Value x, const std::string &prefix) {
                 1 / std::sqrt(2.0 * config.layers * inner));
 }
 
-/// x: [experts, batch, capacity, hidden]. The sum, weighted by the gates, of
-/// what came of a token: [batch, seq, hidden].
+/// x: [experts, batch, capacity, hidden]. The sum of a token's results,
+/// weighted by the gates: [batch, seq, hidden].
 Value Experts::combine(Value x, ArrayRef<Choice> choices) {
   Value places =
       graph.reshape(graph.transpose(x, {1, 0, 2, 3}),

@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What takes the place of a transformer block's feed-forward part in `moe`.
+// The mixture of experts, which replaces a transformer block's feed-forward
+// part in `moe`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_MODELS_EXPERTS_H

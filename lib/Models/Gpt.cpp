@@ -53,7 +53,8 @@ Value Gpt::norm(Value x, const std::string &name) {
   return graph.layerNorm(x, weight, bias);
 }
 
-/// x: [batch, seq, hidden]. What heads mix, [batch, seq, heads, size].
+/// x: [batch, seq, hidden]. Returns the output of the heads, [batch, seq,
+/// heads, size].
 Value Gpt::fusedHeads(Value x, const std::string &prefix) {
   int64_t hidden = config.hidden, heads = config.heads;
   graph.enter(prefix + ".c_attn");
@@ -197,8 +198,8 @@ static OwningOpRef<ModuleOp> build(GraphBuilder &graph, const GptConfig &config,
                                 graph.normal(0.02));
   Value positions = graph.param("wpe.weight", {config.seq, config.hidden},
                                 graph.normal(0.02));
-  // What adds up from here on; that its sequence can be split says nothing of
-  // the tokens, which a split vocabulary needs whole.
+  // The residual stream. Splitting its sequence does not split that of the
+  // tokens, which a split vocabulary needs whole.
   Value x =
       graph.name(graph.addTrailing(graph.gather(embedding, tokens), positions),
                  "embedded", {"batch", "sequence", ""});

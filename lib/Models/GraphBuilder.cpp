@@ -347,7 +347,7 @@ Value GraphBuilder::dropout(Value x, double probability) {
   if (probability == 0)
     return x;
   if (!seed) {
-    // Of the run's seed: whoever asks for another run gets other bits.
+    // Drawn from the run's seed: another run gets other bits.
     seed = state("dropout.seed", builder.getI64Type(), uniform(0, 0x1p62));
     step = state("dropout.step", getI32(), zeros());
     result(Role::State, "dropout.step",

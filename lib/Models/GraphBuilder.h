@@ -24,7 +24,7 @@ struct ConfigSize {
 };
 constexpr int64_t kMaxLayers = 10000;
 
-/// "FAMILY expects ...": what is wrong with a configuration follows.
+/// Begins "FAMILY expects ..."; the error in the configuration follows.
 mlir::InFlightDiagnostic refuseConfig(mlir::MLIRContext &context,
                                       llvm::StringRef family);
 
@@ -49,14 +49,14 @@ public:
   /// A parameter whose dimensions checkpoints have in another order.
   mlir::Value orderedParam(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                            InitAttr init, llvm::ArrayRef<int64_t> storedOrder);
-  /// What steps hand on to one another.
+  /// A tensor that one step passes to the next.
   mlir::Value state(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                     mlir::Type element, InitAttr init);
-  /// `bound`: integers lie in [0, bound). `dims`: what the dimensions are.
+  /// `bound`: integers lie in [0, bound). `dims`: names of the dimensions.
   mlir::Value input(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                     Role role, mlir::Type element, int64_t bound = 0,
                     llvm::ArrayRef<llvm::StringRef> dims = {});
-  /// What steps hand on to one another; a scalar.
+  /// A scalar that one step passes to the next.
   mlir::Value state(llvm::StringRef name, mlir::Type element, InitAttr init);
   InitAttr normal(double deviation);
   InitAttr uniform(double low, double high);
@@ -90,13 +90,13 @@ public:
   /// The table with rows added in those places.
   mlir::Value scatterAdd(mlir::Value table, mlir::Value indices,
                          mlir::Value rows, int64_t batchDims);
-  /// Where the `count` largest elements along `dim` are.
+  /// Indices of the `count` largest elements along `dim`.
   mlir::Value topK(mlir::Value value, int64_t dim, int64_t count);
   mlir::Value cumsum(mlir::Value value, int64_t dim);
   mlir::Value compare(Direction direction, mlir::Value lhs, mlir::Value rhs);
   mlir::Value select(mlir::Value predicate, mlir::Value onTrue,
                      mlir::Value onFalse);
-  /// No op for what is of that type.
+  /// Builds no op if the value has that type.
   mlir::Value convert(mlir::Value value, mlir::Type element);
   mlir::Value reduce(Reduction reduction, mlir::Value value,
                      llvm::ArrayRef<int64_t> dims);
@@ -138,8 +138,8 @@ public:
                       std::forward<Args>(args)...);
   }
 
-  /// `value` under a name by which a plan can speak of it. `dims`: what its
-  /// dimensions are, "" for what is no kind of its own.
+  /// `value` with a name for plans. `dims`: names of its dimensions, "" for
+  /// none.
   mlir::Value name(mlir::Value value, llvm::StringRef name,
                    llvm::ArrayRef<llvm::StringRef> dims);
 
@@ -169,7 +169,7 @@ private:
   /// Results after the loss, and their attributes.
   llvm::SmallVector<mlir::Value> results;
   llvm::SmallVector<mlir::DictionaryAttr> ofResults;
-  /// What dropout draws from, once it is used, and its calls so far.
+  /// The seed of dropout, if used, and the number of its calls so far.
   mlir::Value seed, step;
   int64_t draws = 0;
 };

@@ -1,4 +1,4 @@
-//===- ImageLayers.cpp - what networks on images are made of --------------===//
+//===- ImageLayers.cpp - layers of networks on images ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace pp;
 
 static constexpr double kEpsilon = 1e-5;
-/// Of running statistics: the share of the new batch.
+/// Share of the new batch in running statistics.
 static constexpr double kMomentum = 0.1;
 
 static int64_t positions(int64_t size, SquareWindow window) {
@@ -25,7 +25,7 @@ Value ImageLayers::convolution(Value x, const std::string &name,
   graph.enter(name);
   ArrayRef<int64_t> shape = graph.shapeOf(x);
   const int64_t size = window.size, inputs = shape[3];
-  // He et al. (2015), by outputs, as torchvision has it.
+  // He et al. (2015), by outputs, as in torchvision.
   Value weight = graph.orderedParam(
       name + ".weight", {size, size, inputs, channels},
       graph.normal(std::sqrt(2.0 / double(size * size * channels))),
@@ -73,7 +73,7 @@ Value ImageLayers::batchNorm(Value x, const std::string &name, Value weight,
                                      graph.scale(fresh, kMomentum)));
   };
   run(".running_mean", average, graph.zeros());
-  // An estimate of the variance beyond this batch, unlike the one that is used.
+  // An unbiased estimate, unlike the variance of this batch.
   run(".running_var", graph.scale(variance, count / std::max(1.0, count - 1)),
       graph.constant(1.0));
   const std::string counter = name + ".num_batches_tracked";

@@ -1,4 +1,4 @@
-//===- ImageLayers.h - what networks on images are made of ------*- C++ -*-===//
+//===- ImageLayers.h - layers of networks on images -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

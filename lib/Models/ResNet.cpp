@@ -24,7 +24,7 @@ struct ResNet {
                    int64_t stride);
   Value bottleneck(Value x, const std::string &name, int64_t width,
                    int64_t stride);
-  /// `x` in the shape of what is added to it.
+  /// `x` in the shape of the other addend.
   Value shortcut(Value x, const std::string &name, int64_t channels,
                  int64_t stride);
   Value convNorm(Value x, const std::string &prefix, int64_t number,

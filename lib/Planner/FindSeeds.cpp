@@ -1,4 +1,4 @@
-//===- FindSeeds.cpp - the seeds of a plan that gives none ----------------===//
+//===- FindSeeds.cpp - chooses seeds for a plan ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -18,15 +18,16 @@
 using namespace mlir;
 using namespace pp;
 
-/// So many products, those of most work, are looked at for what may split them
-/// besides: a product of all layers is one.
+/// Limit of products, those of most work, for which additional splits are
+/// tried: a product of all layers counts once.
 static constexpr size_t kMostProducts = 8;
-/// What seeds besides have to save to be worth it: predictions are no better.
+/// The share of the step that additional seeds must save: predictions are no
+/// more precise.
 static constexpr double kGain = 0.01;
 
 namespace {
 
-/// What is split besides what the graph calls for.
+/// Splits besides those that follow from the graph.
 struct Choice {
   SmallVector<const SplitOption *> options;
   std::optional<unsigned> shared; ///< RegionAxes::shared
@@ -39,7 +40,7 @@ struct UnevenClasses {
   SmallVector<FactorClasses::Class> classes;
 };
 
-/// Seeds, and what a step takes under them if that was asked.
+/// Seeds, and the time of a step under them if requested.
 struct WeighedPlan {
   PlanAttr plan;
   std::optional<StepCost> cost;
@@ -77,16 +78,17 @@ private:
   PlanAttr plan;
   MeshAttr mesh;
   TensorSeeds tensors;
-  /// What splits batches, sequences, and these with `sequence = "true"`.
+  /// The axes that split batches, sequences, and these with `sequence =
+  /// "true"`.
   SmallVector<StringAttr> batch, sequence, between;
   SmallVector<NamedSharding> inputs, sequences;
   SmallVector<ParameterDim> parameters; ///< that `tp` splits
-  /// Of these, what has a part of `tp` only, and may have other parts.
+  /// Those with a part of `tp` only, which may take other parts.
   AxisParts parts;
   SmallVector<UnevenClasses> uneven;
   llvm::DenseSet<FactorClasses::Class> noted; ///< what the axis does not divide
   std::unique_ptr<SeedCosts> costs;
-  /// What else `tp` could split, as alternatives.
+  /// Other splits of `tp`, as alternatives.
   SmallVector<SmallVector<SplitOption>> options;
 };
 
@@ -109,8 +111,8 @@ int64_t findLargest(ArrayRef<ParameterDim> dimensions) {
   return largest;
 }
 
-/// True if what is chosen deals the classes of an option as that would, or some
-/// of them otherwise.
+/// True if the choice deals the classes of an option in the same way, or some
+/// of them in another.
 bool isDealt(const SplitOption &option, const Choice &choice) {
   AxisParts dealt;
   for (const SplitOption *other : choice.options)
@@ -195,12 +197,12 @@ LogicalResult SeedFinder::collectInputs() {
                         "for ")
          << (sequence.empty() ? "sequence = \"true\"" : "the axis \"sp\"")
          << ", got none: leave " << (sequence.empty() ? "sequence" : "sp")
-         << " out, or say which dimension of an input it is";
+         << " out, or name the dimension of an input";
 }
 
-/// Where the model names values that lie along the sequence and have no other
-/// part, as heads, these are split and not the inputs: what inputs look up may
-/// be split instead of them.
+/// If the model names values along the sequence without other dimensions to
+/// split, such as heads, these are split instead of the inputs, so that
+/// look-ups of inputs may be split otherwise.
 void SeedFinder::collectSequences() {
   SmallVector<NamedSharding> named;
   for (auto name : main.getOps<NameOp>()) {
@@ -229,9 +231,9 @@ LogicalResult SeedFinder::collectParameters() {
   if (plan.isOn(PlanKey::Vocab) && lookedUp.empty() &&
       !tensors.splitsGivenLookedUp())
     return main.emitError(
-        "expects a parameter in which an input looks "
-        "something up, and which neither tp nor "
-        "pp.sharding lays otherwise, for vocab = \"true\", got none");
+        "vocab = \"true\" expects a parameter in which an input looks "
+        "something "
+        "up and which neither tp nor pp.sharding splits, got none");
   if (plan.isOn(PlanKey::Vocab) || (plan.getWord(PlanKey::Vocab) == "auto" &&
                                     findLargest(lookedUp) > findLargest(split)))
     llvm::append_range(split, lookedUp);
@@ -242,7 +244,7 @@ LogicalResult SeedFinder::collectParameters() {
     // As the only key-value head of many queries: whole on every device.
     if (size == 1)
       continue;
-    // Of a merged dimension, another class takes the rest.
+    // Another class takes the rest of a merged dimension.
     const bool isUneven = size < shards ? !canRepeat(size, shards)
                                         : size % shards != 0 && !isMerged(one);
     if (isUneven && failed(addUneven(one)))
@@ -329,7 +331,7 @@ FailureOr<PlanAttr> SeedFinder::build(const Choice &choice) {
             .try_emplace(parameter, SmallVector<DimShardingAttr>(
                                         rank, spell({}, /*isOpen=*/true)))
             .first->second;
-    // Where two dimensions are of one class, an axis splits one of them.
+    // If two dimensions are of one class, an axis splits one of them.
     const bool isThere = llvm::any_of(dims, [&](DimShardingAttr other) {
       return llvm::any_of(other.getAxes(), [&](StringAttr axis) {
         return llvm::is_contained(axes, axis);
@@ -366,7 +368,7 @@ FailureOr<PlanAttr> SeedFinder::build(const Choice &choice) {
   return plan.withMesh(axis->mesh()).withSeeds(seeds);
 }
 
-/// Leaves out what all of the axis splits anyway, as what is around it is
+/// Removes options that the axis splits anyway, because their surroundings are
 /// split.
 void SeedFinder::dropSplit(const SeedLayouts &layouts) {
   llvm::erase_if(options, [&](const SmallVector<SplitOption> &alternatives) {
@@ -377,8 +379,8 @@ void SeedFinder::dropSplit(const SeedLayouts &layouts) {
   });
 }
 
-/// What axes leave whole that could be split, is split where that takes less
-/// time, or as much and less memory.
+/// Splits what the axes leave whole if that takes less time, or as much and
+/// less memory.
 FailureOr<WeighedPlan> SeedFinder::weigh() {
   if (splitsTensors())
     options = tensors.findOptions(parts);
@@ -404,7 +406,7 @@ FailureOr<WeighedPlan> SeedFinder::weigh() {
   StepCost least;
   PlanAttr built;
   auto consider = [&](const Choice &choice, bool isFirst, Choice &best) {
-    // A trial that does not fit is not chosen, and nobody has asked for it.
+    // A trial that fails is not chosen, and its errors are not reported.
     std::optional<ScopedDiagnosticHandler> quiet;
     if (!isFirst)
       quiet.emplace(main.getContext(), [](Diagnostic &) { return success(); });
@@ -476,7 +478,7 @@ FailureOr<WeighedPlan> SeedFinder::weighParts() {
       setPart(alike, chosen);
     }
   }
-  // None does: say what the first wants.
+  // None does: report the first error.
   return succeeded(best) ? best : weigh();
 }
 

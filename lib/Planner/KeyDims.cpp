@@ -1,4 +1,4 @@
-//===- KeyDims.cpp - which dimensions keys of the plan speak of -----------===//
+//===- KeyDims.cpp - dimensions of the keys of a plan ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace pp;
 
-/// True for what an input holds, up to ops that only recast it.
+/// True for values of an input, through ops that only convert it.
 static bool isInput(func::FuncOp main, Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<ConvertOp, ReshapeOp, TransposeOp, BroadcastOp, NameOp>(op))

@@ -1,4 +1,4 @@
-//===- LayoutRegions.cpp - parts of the model that lie otherwise ----------===//
+//===- LayoutRegions.cpp - regions with another layout --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -13,10 +13,10 @@ using namespace pp;
 
 namespace {
 
-/// What `axis` splits inside and outside, by the names of dimensions.
+/// The dimensions, by name, that `axis` splits inside and outside.
 struct LayoutRegion {
   StringLiteral axis, inside, outside;
-  /// Parameters with such a dimension lie as they are read inside.
+  /// Parameters with such a dimension have the layout inside.
   bool hasParameters;
   /// Inside there is no sequence.
   bool leavesSequence;
@@ -85,11 +85,11 @@ LogicalResult RegionSeeds::addParameters(const LayoutRegion &region) {
     return main.emitError("expects a parameter whose pp.dims name an \"")
            << region.inside << "\" for the axis \"" << region.axis
            << "\", got none: leave " << region.axis
-           << " out, or say which dimension of parameters it is";
+           << " out, or name the dimension of parameters";
   return success();
 }
 
-/// What splits a dimension of a value at an end of the region.
+/// The axes that split a dimension of a value at an end of the region.
 SmallVector<StringAttr> RegionSeeds::listAxes(NameOp name, unsigned dim,
                                               StringRef kind,
                                               const LayoutRegion &region,
@@ -108,7 +108,7 @@ SmallVector<StringAttr> RegionSeeds::listAxes(NameOp name, unsigned dim,
   return list;
 }
 
-/// Readers have `name` as the region lies, or as what is around it does.
+/// Readers of `name` see the layout of the region, or that around it.
 LogicalResult RegionSeeds::addValue(NameOp name, const LayoutRegion &region,
                                     bool isEntry) {
   auto [position, isNew] = positions.try_emplace(name, values.size());
@@ -135,8 +135,8 @@ LogicalResult RegionSeeds::addValue(NameOp name, const LayoutRegion &region,
   return success();
 }
 
-/// Calls `visit` with the values at the ends of such parts, and whether it is
-/// where one opens.
+/// Calls `visit` with the values at the ends of such parts, and whether a part
+/// begins there.
 LogicalResult
 forEachEnd(func::FuncOp main, const LayoutRegion &region,
            function_ref<LogicalResult(NameOp, bool isEntry)> visit) {

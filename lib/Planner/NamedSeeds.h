@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every family of seeds needs: one seed for all layers, and the check that
-// axes find something to split.
+// For every family of seeds: one seed for all layers, and the check that axes
+// find something to split.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_PLANNER_NAMEDSEEDS_H
@@ -21,7 +21,8 @@ struct NamedSharding {
   bool isBarrier = false;
 };
 
-/// True if the model says itself how an argument lies: no plan chooses that.
+/// True if the model gives a sharding for an argument; then no plan chooses
+/// one.
 bool isGiven(mlir::BlockArgument argument);
 
 /// Seeds with one pattern for all layers where nothing else matches it.
@@ -29,12 +30,12 @@ void appendSeeds(mlir::func::FuncOp main,
                  llvm::ArrayRef<NamedSharding> shardings, int64_t priority,
                  llvm::SmallVectorImpl<SeedAttr> &seeds);
 
-/// How else than shared out a dimension may lie, which is advised where that
-/// cannot be: whole, by seeds of a plan, or several times on all devices, too.
+/// Another layout that is advised if a dimension cannot be split: whole, by
+/// seeds of a plan, or repeated over the devices, too.
 enum class Otherwise { No, Whole, Repeated };
 
-/// A dimension that is shared out has an element for every part, at least.
-/// Reports at `at`, of `what`.
+/// A split dimension has at least one element for every part. Reports at `at`,
+/// about `what`.
 mlir::LogicalResult checkSize(mlir::Operation *at, const llvm::Twine &what,
                               mlir::Type type, unsigned dim, MeshAttr mesh,
                               llvm::ArrayRef<mlir::StringAttr> axes,

@@ -1,4 +1,4 @@
-//===- PaddingCosts.cpp - whether dimensions share padding ----------------===//
+//===- PaddingCosts.cpp - costs of shared and separate padding ------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -21,7 +21,7 @@ PaddingCosts::PaddingCosts(func::FuncOp main, const MeshView &mesh,
 
 PaddingCosts::~PaddingCosts() = default;
 
-/// What time splits, one device computes after another.
+/// A device computes the parts of a time axis one after another.
 double PaddingCosts::devicesOf(const AxisList &axes) const {
   double devices = 1;
   for (int axis : axes)

@@ -1,10 +1,13 @@
-//===- ScanCosts.cpp - whether a scan works in its shards -----------------===//
+//===- ScanCosts.cpp - costs of scans in shards ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: an op of level 1 and the shards of its operand. Bytes are those of the
+// best algorithms; links do not count.
+//
 //===----------------------------------------------------------------------===//
-#include "pp/Planner/ScanCosts.h"
 #include "pp/IR/Values.h"
+#include "pp/Planner/InShards.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-//===- SeedCosts.cpp - what a step takes under seeds ----------------------===//
+//===- SeedCosts.cpp - costs of a step with seeds -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -56,7 +56,7 @@ private:
 } // namespace
 
 /// Seconds of a step from one layout of a value to another. Time is no link:
-/// what is summed over it travels once a step, all else of the batch with each
+/// sums over it travel once a step, other values of the batch with each
 /// micro-batch.
 double StepMeasurer::priceOf(Value value, const Form &from, const Layout &to) {
   const int time = mesh.timeAxis();
@@ -86,8 +86,9 @@ double StepMeasurer::priceOf(Value value, const Form &from, const Layout &to) {
                           : std::numeric_limits<double>::infinity();
 }
 
-/// Of an operand as its op wants it, from the form that is nearest: a partial
-/// one is reduced into what its only reader wants, or what all start from.
+/// Cost of an operand in the layout that its op wants, from the nearest form. A
+/// partial value is reduced first, into the layout of its only reader, or into
+/// its own with several.
 double StepMeasurer::priceOf(OpOperand &operand, const Layout &wanted) {
   Value value = operand.get();
   SmallVector<Form, 1> &all = forms[value];
@@ -108,8 +109,8 @@ double StepMeasurer::priceOf(OpOperand &operand, const Layout &wanted) {
   return price + least;
 }
 
-/// What operands are still to be reduced over that pass through `op`, as the
-/// partitioner has it.
+/// The axes over which operands are still to be reduced and which pass through
+/// `op`, as in the partitioner.
 PartialAxes StepMeasurer::findPassing(Operation *op, const ShardingRule &rule,
                                       Layout &factors) const {
   for (const auto &set : rule.additive) {
@@ -137,8 +138,8 @@ PartialAxes StepMeasurer::findPassing(Operation *op, const ShardingRule &rule,
   return {};
 }
 
-/// A product that sums over padding takes copies of its operands with zeros
-/// there; other sums mask what they read as they go.
+/// A product that sums over padding copies its operands with zeros there; other
+/// sums mask their operands while reading.
 double StepMeasurer::secondsToMask(Operation *op, const ShardingRule &rule,
                                    const Layout &factors) const {
   if (!isContraction(op))
@@ -198,7 +199,7 @@ LogicalResult StepMeasurer::add(const ShardingSpread::Node &node,
   return success();
 }
 
-/// Of parameters, and of what forward makes and backward reads, which is held
+/// Bytes of parameters, and of values from forward to backward, which are held
 /// for one micro-batch.
 double StepMeasurer::keptBytes() {
   double bytes = 0;
@@ -223,7 +224,7 @@ FailureOr<StepCost> StepMeasurer::measure() {
   for (const ShardingSpread::Node &node : layouts.getNodes())
     if (failed(add(node, cost)))
       return failure();
-  // What nobody before the update reads, and the results.
+  // Values that only the update reads, and the results.
   for (const ShardingSpread::Node &node : layouts.getNodes())
     for (Value result : node.op->getResults())
       if (const Form &form = forms[result].front(); !form.partial.empty())

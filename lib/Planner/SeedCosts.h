@@ -1,12 +1,12 @@
-//===- SeedCosts.h - what a step takes under seeds --------------*- C++ -*-===//
+//===- SeedCosts.h - costs of a step with seeds -----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rehearsal of propagation and partitioning: seeds spread as
-// pp-propagate-shardings will have them, each op costs what the axes leave to
-// one device, and each change of layout what the reshard search says. Nothing
-// is written. Left out is what differs little from one set of seeds to the
-// next: the states of the optimizer, scans in shards, what `zero` shares out.
+// A rehearsal of propagation and partitioning: seeds spread as in
+// pp-propagate-shardings, each op costs the share of one device, and each
+// change of layout the result of the reshard search. Nothing is written. It
+// omits costs that differ little between sets of seeds: the states of the
+// optimizer, scans in shards, gathers of `zero`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_PLANNER_SEEDCOSTS_H
@@ -18,10 +18,10 @@
 
 namespace pp {
 
-/// Of one device.
+/// Costs of one device.
 struct StepCost {
   double seconds = 0;
-  /// Parameters, and what forward keeps for backward.
+  /// Parameters, and values that forward keeps for backward.
   double bytes = 0;
   /// SeedLayouts::useAllAxes
   bool usesAllAxes = true;
@@ -42,8 +42,8 @@ private:
   mlir::func::FuncOp main;
   schedule::Topology topology;
   WorkCosts work;
-  /// By mesh, divided as the seeds have it; they remember their answers from
-  /// one set of seeds to the next.
+  /// By mesh, divided as in the seeds; they cache their answers across sets of
+  /// seeds.
   llvm::DenseMap<MeshAttr, reshard::ReshardPlanner> resharders;
 };
 

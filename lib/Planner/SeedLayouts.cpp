@@ -1,4 +1,4 @@
-//===- SeedLayouts.cpp - where seeds will spread --------------------------===//
+//===- SeedLayouts.cpp - layouts under seeds ------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -33,7 +33,7 @@ int SeedLayouts::numberOf(Value value) {
   return it->second;
 }
 
-/// Enters what is asked of a value, in a round or in those of its axes.
+/// Adds a request for a value, in a round or in those of its axes.
 void SeedLayouts::wish(Value value, ArrayRef<DimShardingAttr> dims, bool isOpen,
                        std::optional<int64_t> priority) {
   const int number = numberOf(value);
@@ -54,7 +54,7 @@ void SeedLayouts::wish(Value value, ArrayRef<DimShardingAttr> dims, bool isOpen,
   }
 }
 
-/// What seeds and the model ask of the result of `op`.
+/// Adds the requests of seeds and the model for the result of `op`.
 void SeedLayouts::wish(Operation &op, ShardingSpread::Node &node) {
   auto enter = [&](ArrayRef<DimShardingAttr> dims, bool isBarrier,
                    bool isBefore, std::optional<int64_t> priority) {
@@ -111,10 +111,10 @@ LogicalResult SeedLayouts::run() {
     wish(op, node);
     graph.connect(std::move(node), shardable.getShardingRule());
   }
-  const auto nobody = StringAttr::get(main.getContext());
+  const auto noSource = StringAttr::get(main.getContext());
   for (auto &[priority, wishes] : rounds) {
     for (const Wish &wish : wishes)
-      graph.place(wish.value, wish.dim, wish.axes, nobody);
+      graph.place(wish.value, wish.dim, wish.axes, noSource);
     graph.spread();
   }
   return success();

@@ -1,4 +1,4 @@
-//===- SeedLayouts.h - where seeds will spread ------------------*- C++ -*-===//
+//===- SeedLayouts.h - layouts under seeds ----------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -36,9 +36,8 @@ public:
   /// The axes with which an op computes on one device.
   Layout factorsOf(const ShardingSpread::Node &node) const;
 
-  /// Of all devices that share the work of an op, the part of one, where its
-  /// factors have `axes`; dimensions that do not divide are padded. Time does
-  /// not count.
+  /// The share of one device in the work of an op whose factors have `axes`;
+  /// dimensions that do not divide are padded. Time does not count.
   double shareOf(const ShardingRule &rule, llvm::ArrayRef<AxisList> axes) const;
   double shareOf(mlir::Value value) const {
     return shareOf(value, layoutOf(value));

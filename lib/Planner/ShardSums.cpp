@@ -1,11 +1,14 @@
-//===- ShardSums.cpp - which ops sum what their shards have ---------------===//
+//===- ShardSums.cpp - chooses sums of shards or gathers ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: ops of level 1 on global shapes without padding. Out: `pp.in_shards` on
+// those with two sharding rules.
+//
 //===----------------------------------------------------------------------===//
-#include "pp/Planner/ShardSums.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
+#include "pp/Planner/InShards.h"
 
 using namespace mlir;
 using namespace pp;

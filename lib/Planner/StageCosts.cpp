@@ -1,9 +1,9 @@
-//===- StageCosts.cpp - what each op costs the stage that holds it --------===//
+//===- StageCosts.cpp - costs of ops for stages ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of each op, what the axes of the mesh leave to one device and micro-batch
-// (WorkCosts.h), and of each boundary between ops, what crosses it.
+// For each op, the part of one device and micro-batch (WorkCosts.h); for each
+// boundary between ops, the values that cross it.
 //
 //===----------------------------------------------------------------------===//
 #include "SeedLayouts.h"
@@ -39,7 +39,7 @@ private:
   const SeedLayouts &layouts;
   const int64_t microBatches;
   const WorkCosts work;
-  /// What the loss depends on.
+  /// The ops that the loss depends on.
   llvm::DenseSet<Operation *> lossOps;
   /// By origin: messages that begin to cross before it, less those that end.
   std::vector<double> messages, bytes;
@@ -121,13 +121,14 @@ FailureOr<StageCosts> StageMeasurer::measure() {
     if (failed(seconds))
       return failure();
     (isForward(&op) ? forward : backward)[origin] += *seconds;
-    // Only what depends on an input crosses: parameters live where they are
+    // Only values that depend on an input cross: parameters live where they are
     // used and constants are cloned.
     if (!isForward(&op) || !work.isOfBatch(op.getResult(0)))
       continue;
-    // A scalar is of all examples together, and adding scalars no stage's work.
-    // Nor is saying where a value lies, or what the loss does not need: a new
-    // state or a metric may be computed once a step, and belongs to no stage.
+    // A scalar belongs to all examples together, and adding scalars is no
+    // stage's work. Neither are layouts, nor ops that the loss does not need: a
+    // new state or a metric may be computed once a step, and belongs to no
+    // stage.
     if (lossOps.contains(&op) && !isa<NameOp, ShardingConstraintOp>(op) &&
         cast<RankedTensorType>(op.getResult(0).getType()).getRank() > 0)
       isWork[origin] = true;

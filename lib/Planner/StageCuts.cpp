@@ -1,4 +1,4 @@
-//===- StageCuts.cpp - where to cut a model into stages -------------------===//
+//===- StageCuts.cpp - cuts a model into stages ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -24,8 +24,8 @@ static constexpr double kBounds[] = {1.01, 1.02, 1.04, 1.06, 1.08, 1.1,
                                      1.13, 1.16, 1.2,  1.25, 1.3,  1.4,
                                      1.5,  1.6,  1.8,  2.0,  2.4,  3.0};
 
-/// How many actions may be simulated to move cuts. Where this is little, stages
-/// have so many ops that there is not much to gain.
+/// Limit of simulated actions for moving cuts. Stages with more ops have little
+/// to gain.
 static constexpr double kActionsToMove = 1e6;
 
 namespace {
@@ -40,7 +40,8 @@ public:
   std::optional<SmallVector<int64_t>> find(double bound) const;
 
 private:
-  /// What the stages before `end` cost with one more, which ends there.
+  /// Adds one more stage, which ends at `end`, to the costs of the stages
+  /// before.
   void addStage(double bound, ArrayRef<double> before,
                 MutableArrayRef<double> after,
                 MutableArrayRef<int32_t> begins) const;

@@ -35,18 +35,17 @@ using AxisParts = llvm::SmallDenseMap<FactorClasses::Class, AxisPart>;
 class TensorAxis {
 public:
   /// The axis of `mesh`, divided where these parts begin and end; nothing if
-  /// they do not fit into each other, as 2 and 3 of 6, or not into what it is
-  /// divided into.
+  /// they do not nest, as 2 and 3 of 6, or do not fit its division.
   static std::optional<TensorAxis> divide(MeshAttr mesh,
                                           const AxisParts &parts);
 
   MeshAttr mesh() const { return divided; }
-  /// What the mesh calls all of it, and a part.
+  /// The names of the whole axis, and of a part.
   llvm::SmallVector<mlir::StringAttr> names() const {
     return divided.partsOf(kTensorAxis);
   }
   llvm::SmallVector<mlir::StringAttr> namesOf(AxisPart part) const;
-  /// With what the mesh calls it, where they name the axis.
+  /// With the mesh's names of the axis or its parts in place of the axis.
   llvm::SmallVector<NamedSharding>
   rename(llvm::ArrayRef<NamedSharding> shardings) const;
 

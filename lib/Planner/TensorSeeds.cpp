@@ -1,4 +1,4 @@
-//===- TensorSeeds.cpp - what tensor parallelism may split ----------------===//
+//===- TensorSeeds.cpp - candidates of tensor parallelism -----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -26,8 +26,7 @@ std::optional<ShardingRule> getUnaryRule(Value value) {
   return op.getShardingRule();
 }
 
-/// The dimension that a dimension of a value is of what it is made of, as far
-/// up as ops keep dimensions.
+/// Follows a dimension of a value up through ops that keep dimensions.
 std::pair<Value, unsigned> traceDim(Value value, unsigned dim) {
   for (auto rule = getUnaryRule(value); rule && rule->keepsDims();
        rule = getUnaryRule(value)) {
@@ -141,7 +140,7 @@ void TensorSeeds::judge(Operation *op, const ShardingRule &rule) {
   else
     findFree(cast<ConvolutionOp>(op));
   for (unsigned side : {0u, 1u}) {
-    // Only what is a dimension of the parameter itself can be seeded.
+    // Only dimensions of the parameter itself can be seeded.
     for (int64_t dim : free[side])
       if (auto [value, of] = traceDim(op->getOperand(side), dim);
           parameters[side] && value == parameters[side])
@@ -243,7 +242,7 @@ SmallVector<ParameterDim> TensorSeeds::select() {
 }
 
 //===----------------------------------------------------------------------===//
-// What else could be split
+// Other possible splits
 //===----------------------------------------------------------------------===//
 
 /// A parameter of all layers.
@@ -263,7 +262,7 @@ struct TensorSeeds::Layers {
 SmallVector<int64_t> TensorSeeds::findPartSizes(const ParameterDim &split) {
   const Class number = classOf(split);
   const int64_t own = classes.size(number);
-  // Of parameters that have the dimension, others that could have a part, and
+  // For parameters with the dimension: other sizes that could have a part, and
   // those of the largest parameter.
   SmallVector<int64_t> others, ofLargest;
   int64_t largest = 0;
@@ -335,7 +334,7 @@ TensorSeeds::findSelected(Operation *op, const AxisParts &parts) const {
 std::vector<TensorSeeds::Layers>
 TensorSeeds::findLayers(const AxisParts &parts) {
   const llvm::DenseSet<Value> given = getGiven();
-  // What of a table is split, a key says.
+  // A key decides about splitting tables.
   auto isLookedUp = [&](BlockArgument parameter) {
     const int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
     return llvm::any_of(llvm::seq<unsigned>(rank), [&](unsigned dim) {
@@ -376,7 +375,7 @@ void TensorSeeds::addOption(const Layers &layers,
   SplitOption option;
   for (auto [parameter, split] :
        llvm::zip_equal(layers.parameters, layers.selected)) {
-    // Where the dimension begins with what is selected, it takes all.
+    // If the dimension begins with the selected one, it takes all.
     SmallVector<std::pair<unsigned, AxisPart>, 2> dims;
     llvm::SmallDenseMap<Class, AxisPart> dealt;
     if (split)

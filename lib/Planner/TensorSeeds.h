@@ -1,4 +1,4 @@
-//===- TensorSeeds.h - what tensor parallelism may split --------*- C++ -*-===//
+//===- TensorSeeds.h - candidates of tensor parallelism ---------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -27,9 +27,9 @@ struct ParameterDim {
   unsigned dim;
 };
 
-/// What else of an axis splits parameters that all layers have.
+/// Another split of an axis, for parameters of all layers.
 struct SplitOption {
-  /// By dimension of these, alike for all of them.
+  /// By dimension of these parameters, alike for all of them.
   llvm::SmallVector<std::pair<unsigned, AxisPart>, 2> dims;
   llvm::SmallVector<mlir::BlockArgument> parameters;
   AxisParts classes;
@@ -54,20 +54,19 @@ public:
   /// Whether inputs look something up in a dimension of a parameter that the
   /// model itself splits over tp.
   bool splitsGivenLookedUp();
-  /// Of products with parameters that what is selected leaves whole, or splits
+  /// For products with parameters that the selection leaves whole, or splits
   /// over a part of the axis, or unevenly: the dimensions of these parameters
   /// that could take the axis, or its rest, as alternatives, alike for all
-  /// layers; products of most work first.
-  /// `parts` says what is selected for a part only.
+  /// layers; products of most work first. `parts` names selections of a part
+  /// only.
   llvm::SmallVector<llvm::SmallVector<SplitOption>>
   findOptions(const AxisParts &parts);
-  /// Sizes of the part of the axis for a dimension that all of it does not
-  /// divide, if another dimension of a parameter that has it could have the
-  /// rest: the one that divides both in the largest of these parameters, or all
-  /// that leave no device without elements; of these the one first under which
-  /// a device has least to do. Where there are elements for the whole axis,
-  /// that is the first, and a device has less to do under the others; none if
-  /// there are no others.
+  /// Sizes of the part of the axis for a dimension that the whole axis does not
+  /// divide, if another dimension of a parameter with it could take the rest:
+  /// the size that divides both in the largest of these parameters, or all that
+  /// leave no device without elements, the one with the least work for a device
+  /// first. If there are elements for the whole axis, that comes first unless a
+  /// device has less work with others; none if there are no others.
   llvm::SmallVector<int64_t> findPartSizes(const ParameterDim &split);
   Class classOf(const ParameterDim &split) const {
     return classes.classesOf(split.parameter, split.dim).front();
@@ -78,9 +77,9 @@ public:
   bool isSelected(Class number) const { return selected.contains(number); }
 
 private:
-  /// Arguments that lie as the model says, which leaves nothing to choose.
+  /// Arguments with a sharding from the model, which leaves nothing to choose.
   llvm::DenseSet<mlir::Value> getGiven();
-  /// Disqualifies what `rule` says is reduced or needed whole.
+  /// Disqualifies dimensions that `rule` reduces or needs whole.
   void judge(mlir::Operation *op, const ShardingRule &rule);
   struct Layers;
   std::vector<Layers> findLayers(const AxisParts &parts);
@@ -89,7 +88,8 @@ private:
   std::optional<Class> findSelected(mlir::Operation *op,
                                     const AxisParts &parts) const;
   llvm::SmallVector<SplitOption> findOptions(const Layers &layers) const;
-  /// Appends what gives dimensions of a parameter `parts`, if they can have it.
+  /// Appends a choice that gives dimensions of a parameter `parts`, if
+  /// possible.
   void addOption(const Layers &layers,
                  llvm::ArrayRef<std::pair<unsigned, AxisPart>> parts,
                  llvm::SmallVectorImpl<SplitOption> &options) const;

@@ -1,4 +1,4 @@
-//===- WorkCosts.cpp - what the kernels of an op will take ----------------===//
+//===- WorkCosts.cpp - estimated costs of kernels -------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -25,7 +25,7 @@ void WorkCosts::findKept(Block &body) {
     const bool isProduct = isContraction(&op);
     if (isProduct)
       kept.insert_range(op.getResults());
-    // What says where a value lies is not there when it is read.
+    // Ops that only state a layout do not exist when the value is read.
     const bool isName =
         isa<NameOp, ShardingConstraintOp>(op) && kept.contains(op.getResult(0));
     for (Value operand : op.getOperands()) {
@@ -37,8 +37,8 @@ void WorkCosts::findKept(Block &body) {
   }
 }
 
-/// Of one device and micro-batch. A parameter is there for each micro-batch,
-/// and its gradient is added up there.
+/// Bytes on one device and for one micro-batch. A parameter counts for each
+/// micro-batch, and its gradient is added up there.
 double WorkCosts::bytesOf(Value value, double share) const {
   const double bytes = share * double(getTensorBytes(value.getType()));
   Operation *op = value.getDefiningOp();

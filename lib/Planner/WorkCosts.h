@@ -1,11 +1,11 @@
-//===- WorkCosts.h - what the kernels of an op will take --------*- C++ -*-===//
+//===- WorkCosts.h - estimated costs of kernels -----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// An estimate before kernels exist. Contractions are kernels of their own. All
-// else will be fused: it costs its arithmetic, and the bytes of what it takes
-// from and gives to contractions and the other pass, for only these are in
-// memory. Which part of ops and values one device has, the caller says.
+// An estimate before kernels exist. Contractions are separate kernels. Other
+// ops will be fused: they cost their arithmetic, and the bytes that go to and
+// from contractions and the other pass, for only these are in memory. The
+// caller says which part of ops and values a device has.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_PLANNER_WORKCOSTS_H
@@ -25,7 +25,7 @@ public:
             int64_t microBatches);
 
   /// Seconds of a micro-batch on a device that has `share` of the work of `op`
-  /// and of each value what `shareOf` says. Reports an op without a cost.
+  /// and `shareOf` each value. Reports an op without a cost.
   mlir::FailureOr<double>
   secondsOf(mlir::Operation &op, double share,
             llvm::function_ref<double(mlir::Value)> shareOf) const;
@@ -35,7 +35,7 @@ public:
     return bytesOf(value, share) / topology.bytesPerSecond;
   }
 
-  /// True for what depends on an input.
+  /// True for values that depend on an input.
   bool isOfBatch(mlir::Value value) const {
     return batchDependent.contains(value);
   }

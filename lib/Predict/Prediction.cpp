@@ -1,11 +1,11 @@
-//===- Prediction.cpp - what a step will need, before any is made ---------===//
+//===- Prediction.cpp - predicts a step -----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels take what the cost interface counted for them, at the machine's
-// rates; messages what their bytes take on a link, round by round; whatever the
-// host does, its bytes. The instruction lists are then played in that time, one
-// rank for all that run the same list.
+// Kernels take the counts of the cost interface at the machine's rates,
+// messages the time of their bytes on a link, round by round, and the host its
+// bytes. The instruction lists are then simulated with these times, one rank
+// per list.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/Prediction.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/Prediction.h"
 #include "pp/Predict/Table.h"
-#include "pp/Schedule/Draw.h"
+#include "pp/Schedule/Simulate.h"
 #include "pp/Schedule/Topology.h"
 #include "pprt/Bytes.h"
 
@@ -225,7 +225,7 @@ std::string pp::predict::printLinks(const schedule::Topology &topology) {
 }
 
 std::string pp::predict::print(const DeviceMemory &memory) {
-  // Of what is not known nobody has to look for a figure.
+  // Unknown figures are left empty.
   const auto bytesOf = [](const std::optional<uint64_t> &bytes) {
     return !bytes ? std::string("not known") : printBytes(double(*bytes));
   };

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the collectives and the layouts of the SPMD evaluation share.
+// Shared by the collectives and the layouts of the SPMD evaluation.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_REFERENCE_BOXES_H

@@ -53,7 +53,7 @@ HostTensor arithmetic(Operands in, FloatFn onFloats, IntFn onInts) {
   return mapInts(*in[0], *in[1], onInts);
 }
 
-/// Zero is larger than minus zero, as IEEE 754's maximum has it.
+/// Zero is larger than minus zero, as in IEEE 754's maximum.
 bool isLess(double a, double b) {
   return a < b || (a == b && std::signbit(a) && !std::signbit(b));
 }

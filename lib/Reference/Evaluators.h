@@ -36,7 +36,7 @@ int32_t randomBits(uint64_t seed, uint64_t step, uint64_t stream,
 
 /// `a` and `b` combined by a reduction over elements of type `element`.
 double combine(Reduction reduction, mlir::Type element, double a, double b);
-/// What `combine` leaves unchanged.
+/// The identity element of `combine`.
 double identityOf(Reduction reduction, mlir::Type element);
 
 } // namespace pp::reference

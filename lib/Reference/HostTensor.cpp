@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversions between literals, doubles and what an element type can hold.
+// Conversions between literals, doubles and the values of an element type.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Reference/HostTensor.h"

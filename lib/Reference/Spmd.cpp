@@ -266,7 +266,7 @@ LogicalResult Evaluator::runOp(Operation *op) {
   if (auto fragment = dyn_cast<FragmentOp>(op))
     return runFragment(fragment);
   if (auto reduceOp = dyn_cast<AllReduceOp>(op)) {
-    // Each stage has a part of such a sum, in a fragment of its own.
+    // Each stage has a part of such a sum, in its fragment.
     if (MeshAxisAttr stages = mesh.getStageAxis();
         stages && op->getParentOfType<FragmentOp>() &&
         llvm::is_contained(reduceOp.getAxes(), stages.getName()))

@@ -55,7 +55,7 @@ HostTensor convolution(ConvolutionOp op, const HostTensor &lhs,
   Index contracted, taps;
   for (int64_t dim : op.getLhsContract())
     contracted.push_back(lhs.shape()[dim]);
-  // What is contracted at every place: steps from its first element.
+  // The contracted elements at every place: steps from its first one.
   SmallVector<std::pair<int64_t, int64_t>> steps;
   forEach(contracted, [&](const Index &step) {
     int64_t left = 0, right = 0;

@@ -75,8 +75,8 @@ static unsigned editDistance(const std::string &a, const std::string &b) {
   return row.back();
 }
 
-/// What to suggest for an unknown name: the names within two edits of it, or
-/// all of them if there is none.
+/// Suggestions for an unknown name: the names within two edits of it, or all of
+/// them if there is none.
 static std::string suggestions(const std::string &name) {
   std::string near, all;
   for (const Algorithm &algorithm : algorithms()) {

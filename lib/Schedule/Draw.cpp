@@ -6,7 +6,7 @@
 // name fits.
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Schedule/Draw.h"
+#include "pp/Schedule/Simulate.h"
 
 #include <algorithm>
 #include <cmath>
@@ -84,7 +84,7 @@ std::string pp::schedule::drawText(const Schedule &schedule,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// How a kind of action looks. Colours are told apart by lightness as well.
+/// The look of a kind of action. Colours differ in lightness as well.
 struct Style {
   Kind kind;
   const char *label, *fill, *ink;
@@ -170,7 +170,7 @@ std::string pp::schedule::drawSvg(const Schedule &schedule,
       "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"11\">\n" +
       rectangle(0, 0, total, height, "#ffffff", "");
 
-  // Legend: only what occurs.
+  // Legend: only kinds that occur.
   double x = left;
   auto addLegend = [&](const char *fill, const std::string &content) {
     svg += rectangle(x, 12, 12, 12, fill, "");

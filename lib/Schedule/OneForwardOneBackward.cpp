@@ -23,7 +23,7 @@ pp::schedule::generateOneForwardOneBackward(const ScheduleProblem &problem) {
     auto runBackward = [&] {
       actions.push_back({rank, Kind::Backward, backward++});
     };
-    // Warm-up: as many as the ranks after this one need to start.
+    // Warm-up: the forward passes that later ranks need to start.
     unsigned warmUp = std::min(problem.ranks - rank - 1, problem.microBatches);
     while (forward < warmUp)
       runForward();

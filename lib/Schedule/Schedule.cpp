@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What follows from a schedule: where stages lie, what depends on what, how
-// many micro-batches are in flight.
+// Queries on a schedule: places of stages, dependencies, micro-batches in
+// flight.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Schedule/Schedule.h"

@@ -49,7 +49,7 @@ Timeline pp::schedule::simulate(const Schedule &schedule,
   std::vector<unsigned> rankOf = stageRanks(schedule);
   size_t m = schedule.microBatches;
   std::vector<double> endOf(3 * size_t(schedule.stages) * m);
-  // When an action's result is at the next rank; consumers on the same rank
+  // When an action's result reaches the next rank; consumers on the same rank
   // have it when the action ends.
   std::vector<double> arrivalOf(endOf.size());
   std::map<std::pair<unsigned, unsigned>, double> edgeFree;

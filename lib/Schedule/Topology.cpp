@@ -1,4 +1,4 @@
-//===- Topology.cpp - links as plans spell them ---------------------------===//
+//===- Topology.cpp - links and rates of a machine ------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- Verify.cpp - Is this a schedule that can run? ----------------------===//
+//===- Verify.cpp - checks a schedule -------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -114,8 +114,8 @@ bool Verifier::checkCounts() {
   return true;
 }
 
-/// No rank waits forever. If one does, so does the rank it waits for: following
-/// that chain ends in a cycle, which is what the message shows.
+/// No rank waits forever. If one does, so does the rank it waits for: that
+/// chain ends in a cycle, which the message shows.
 bool Verifier::checkProgress() {
   std::vector<size_t> position = replay(schedule, [](unsigned, size_t) {});
   std::vector<unsigned> rankOf = stageRanks(schedule);

@@ -6,9 +6,8 @@
 // runtime/schema/ppx.fbs. Groups and kernels are numbered in order of use.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelSignature.h"
 #include "pp/Analysis/Contraction.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/PlanKeys.h"
@@ -325,8 +324,8 @@ ArtifactBuilder::convertSharding(ShardingAttr sharding, int64_t rank) {
   return dims;
 }
 
-/// The shapes of an argument or result: padded (what the shards tile) and the
-/// model's own.
+/// The shapes of an argument or result: the padded one, which shards tile, and
+/// the model's.
 static std::pair<ArrayRef<int64_t>, ArrayRef<int64_t>>
 getShapes(DictionaryAttr attributes, RankedTensorType type) {
   ArrayRef<int64_t> padded = type.getShape();

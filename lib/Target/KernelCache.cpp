@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Code from the cache is run, so the directory has to be one that nobody else
-// can write to. Files carry the prefix that llvm::pruneCache() asks for; a
-// temporary one that a killed process left is pruned like the others.
+// Cached code is executed, so only the user may be able to write to the
+// directory. Files carry the prefix that llvm::pruneCache() expects; a
+// temporary file of a killed process is pruned like the others.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelCache.h"
@@ -35,7 +35,7 @@ Digest digestOf(StringRef text) {
   return SHA256::hash(arrayRefFromStringRef(text));
 }
 
-/// Of an entry: the code of another key is none of ours.
+/// The digest of an entry: code of another key does not match.
 Digest digestOf(StringRef key, StringRef code) {
   SHA256 hash;
   hash.update(arrayRefFromStringRef(toStringRef(digestOf(key))));
@@ -43,7 +43,7 @@ Digest digestOf(StringRef key, StringRef code) {
   return hash.final();
 }
 
-/// Whether nobody but this user can put files there.
+/// Whether only this user can put files there.
 bool isPrivate(const std::string &directory) {
   struct stat info;
   return ::stat(directory.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
@@ -51,7 +51,7 @@ bool isPrivate(const std::string &directory) {
          (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/// Anything else may keep whoever opens it waiting.
+/// Opening anything else may block.
 bool isRegularFile(const std::string &path) {
   struct stat info;
   return ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
@@ -110,7 +110,7 @@ std::optional<ObjectCode> KernelCache::lookup(StringRef key) const {
   StringRef content = *file, code = content.drop_front(kDigestSize);
   if (toStringRef(digestOf(key, code)) != content.take_front(kDigestSize))
     return std::nullopt;
-  // Pruning removes first what was not used for longest.
+  // Pruning removes the least recently used entry first.
   ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return ObjectCode(code.begin(), code.end());
 }
@@ -119,7 +119,7 @@ void KernelCache::store(StringRef key, const ObjectCode &object) const {
   if (directory.empty())
     return;
   std::string path = pathOf(key);
-  // Never an existing file, and one that signals remove.
+  // A new file, which signals remove.
   auto file = sys::fs::TempFile::create(
       path + ".%%%%%%%%", sys::fs::owner_read | sys::fs::owner_write);
   if (!file) {
@@ -139,11 +139,11 @@ void KernelCache::store(StringRef key, const ObjectCode &object) const {
     consumeError(file->discard());
 }
 
-/// What one run tells the next ones.
+/// State that one run leaves for the next ones.
 struct Stored {
   uint64_t limit, bytes;
 };
-/// Where that is, from the last prune on.
+/// Its file, from the last prune on.
 static constexpr StringRef kStored = "llvmcache.stored";
 
 bool KernelCache::fits(uint64_t room) const {

@@ -2,15 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the digest of all that machine code depends on. Out: the object that was
-// compiled for it, by this process or another one. The directory is the user's
-// own, and any number of processes share it.
+// In: the digest of everything that machine code depends on. Out: the object
+// compiled for it, by this process or another one. The directory belongs to the
+// user, and any number of processes share it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_KERNELCACHE_H
 #define PP_LIB_TARGET_KERNELCACHE_H
 
-#include "KernelObject.h"
+#include "KernelPipeline.h"
 #include <atomic>
 #include <optional>
 #include <string>
@@ -33,16 +33,17 @@ public:
   std::optional<ObjectCode> lookup(llvm::StringRef key) const;
   /// Written aside and renamed, so that no reader sees half of it.
   void store(llvm::StringRef key, const ObjectCode &object) const;
-  /// Removes what was not used for longest, until the limit holds. Never takes
-  /// more than three quarters of what the disk has left. Of a large cache it
-  /// removes some more, and does nothing while what was stored since fits
-  /// there: to look through tens of thousands of entries takes longer than to
-  /// compile a small model.
+  /// Removes the least recently used entries until the limit holds. Never takes
+  /// more than three quarters of the free disk space. For a large cache it
+  /// removes some more, and does nothing while the entries stored since fit
+  /// there: scanning tens of thousands of entries takes longer than compiling a
+  /// small model.
   void prune() const;
 
 private:
-  /// Notes what this one stored. Whether that and what others have stored since
-  /// the last prune, under the same limit, fits in `room`.
+  /// Records the bytes that this process stored. Whether these and the bytes
+  /// that others have stored since the last prune, under the same limit, fit in
+  /// `room`.
   bool fits(uint64_t room) const;
   std::string pathOf(llvm::StringRef key) const;
   std::string directory, obstacle;

@@ -2,17 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Equal kernels, also of several images, are compiled once, each in a module of
-// its own, on a pool of threads; what their targets make different comes last.
-// Objects come from the cache where it has them.
+// Equal kernels, also of several images, are compiled once, each in a separate
+// module, on a pool of threads; work that depends on the target comes last.
+// Objects come from the cache if it has them.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Target/KernelCompiler.h"
 #include "Gpu/Ptx.h"
 #include "KernelCache.h"
-#include "KernelObject.h"
 #include "KernelPipeline.h"
-#include "RowLoop.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
@@ -36,7 +34,7 @@ using namespace mlir;
 using namespace pp;
 
 struct CompiledKernels::State {
-  /// Where diagnostics point; null when there are no kernels.
+  /// The place of diagnostics; null if there are no kernels.
   LocationAttr location;
   llvm::StringMap<ObjectCode> objects;
   unsigned numCached = 0;
@@ -87,7 +85,7 @@ namespace {
 /// Makes objects of a kernel, or finds them.
 struct Task {
   struct Object {
-    /// Without a value until it is there, and if it cannot be.
+    /// Empty until compiled, and if that fails.
     std::optional<ObjectCode> code;
     bool isCached = false;
   };
@@ -336,7 +334,7 @@ FailureOr<std::vector<uint8_t>> CompiledKernels::link() const {
       return fail("cannot write them: " + error.message());
 
   const std::string input = objects.path(), output = linked.path();
-  // A file that is there is replaced by its name; this one has to be written.
+  // An existing file is replaced by its name; this one has to be written.
   StringRef arguments[] = {"ld.lld", "-shared", "--build-id=none",
                            "-o",     "-",       "--whole-archive",
                            input};

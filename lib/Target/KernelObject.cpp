@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A short list of LLVM passes does for these loop nests what -O3 does, in a
+// A short list of LLVM passes does for these loop nests the work of -O3, in a
 // third of its time. The module carries the host's triple and data layout:
 // without them LLVM silently does not vectorise. Code is for a level of the
 // host's architecture; for the host's own level it is tuned for the host.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelObject.h"
+#include "KernelPipeline.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "pprt/Processor.h"
 #include "llvm/Config/llvm-config.h"
@@ -44,7 +44,7 @@ static std::string targetProcessor(llvm::StringRef level) {
   return level.empty() ? llvm::sys::getHostCPUName().str() : level.str();
 }
 
-/// Of another level's processors there are many.
+/// A level covers many processors.
 static std::string tunedProcessor(llvm::StringRef level) {
   return level == pprt::processorLevel() ? llvm::sys::getHostCPUName().str()
                                          : "generic";
@@ -121,7 +121,7 @@ static void addEntry(llvm::Module &module, llvm::StringRef name) {
 }
 
 /// Keeps bf16 as bits. Conversions are integer arithmetic by now
-/// (arith-expand); for what is left, and be it a value that lives from one
+/// (arith-expand); for the other values, even one that only lives from one
 /// block to another, a processor without bf16 would need library functions.
 static void keepHalvesAsBits(llvm::Module &module) {
   llvm::Type *half = llvm::Type::getBFloatTy(module.getContext());

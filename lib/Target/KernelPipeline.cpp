@@ -11,7 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelPipeline.h"
-#include "RowLoop.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -55,7 +54,7 @@
 
 using namespace mlir;
 
-/// Scratch of one row beyond this lies in the kernel's workspace.
+/// Scratch of one row beyond this is in the kernel's workspace.
 static constexpr int64_t kMaxStackBytes = 512 << 10;
 /// A cache line, and the widest vector.
 static constexpr int64_t kScratchAlignment = 64;
@@ -149,7 +148,7 @@ bool isReadInTime(bufferization::ToTensorOp load, Operation *writer) {
   });
 }
 
-/// What the op that computes `value` writes over; null for other values.
+/// The value that the op of `value` overwrites; null for other values.
 OpOperand *destinationOf(Value value) {
   if (auto op = value.getDefiningOp<DestinationStyleOpInterface>())
     return op.getTiedOpOperand(cast<OpResult>(value));
@@ -159,13 +158,13 @@ OpOperand *destinationOf(Value value) {
 }
 
 /// The use of an empty tensor with which the computation of the stored value
-/// begins, if all of it may happen in the memory that `store` writes; else
+/// begins, if all of it may happen in the memory that `store` writes; otherwise
 /// null.
 ///
 /// Bufferization knows what tensors read and write of each other, but not that
-/// a store overwrites every tensor that lies in its memory. So only the stored
-/// value may lie there, and what nothing but the next step towards it reads.
-/// `bufferization::eliminateEmptyTensors` does not ask for that: of two results
+/// a store overwrites every tensor in its memory. So only the stored value may
+/// be there, and values that only the next step towards it reads.
+/// `bufferization::eliminateEmptyTensors` does not check that: with two results
 /// inserted into one base it puts the base where the first one is stored; the
 /// second is inserted there, and lost when the first is stored.
 OpOperand *findScratch(bufferization::MaterializeInDestinationOp store) {
@@ -289,8 +288,8 @@ LogicalResult convertToLoops(func::FuncOp function) {
   return success();
 }
 
-/// The polynomial of a logarithm takes what is subnormal for the smallest
-/// number that is not: such a number is made larger first.
+/// The polynomial of a logarithm takes a subnormal number for the smallest
+/// normal one: such a number is scaled up first.
 void scaleLogarithms(ModuleOp module) {
   constexpr double kScale = 0x1p24, kLogOfScale = 16.635532333438687;
   module.walk([](math::LogOp log) {
@@ -338,7 +337,8 @@ LogicalResult expandScalars(ModuleOp module) {
 
 LogicalResult convertToLLVM(ModuleOp module) {
   PassManager passes(module.getContext());
-  // Thirteen times for every kernel, of what only these passes have touched.
+  // It would run thirteen times for every kernel, on the output of these passes
+  // only.
   passes.enableVerifier(false);
   addConversions(passes);
   return passes.run(module);

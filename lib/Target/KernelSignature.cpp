@@ -1,14 +1,13 @@
-//===- KernelSignature.cpp - how a kernel is called and what it costs -----===//
+//===- KernelSignature.cpp - parameters, cost and symbol of a kernel ------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read by whoever calls a kernel and by whoever compiles it, so that both see
-// the same parameters. In: a kernel of level 4, after its verifier.
+// Read by callers and compilers of kernels, so that both see the same
+// parameters. In: a kernel of level 4, after its verifier.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelSignature.h"
-#include "Gpu/GpuKernel.h"
-#include "pp/Analysis/Target.h"
+#include "Gpu/Ptx.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pprt/Program.h"

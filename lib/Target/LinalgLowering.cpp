@@ -247,8 +247,8 @@ Value lower(DotGeneralOp op, LinalgBuilder b, ValueRange operands) {
 FailureOr<Value> pp::lowerToLinalg(Operation *op, OpBuilder &builder,
                                    ValueRange operands) {
   LinalgBuilder b{builder, op->getLoc()};
-  // There is nothing to compute of what has no elements, and views of it that
-  // are right have no spelling.
+  // A tensor without elements needs no computation, and valid views of it have
+  // no spelling.
   auto type = ranked(op->getResult(0));
   if (type.getNumElements() == 0)
     return b.empty(type);

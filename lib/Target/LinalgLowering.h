@@ -16,7 +16,7 @@
 
 namespace pp {
 
-/// Where and what a lowering builds.
+/// The input and place of a lowering.
 struct LinalgBuilder {
   mlir::OpBuilder &builder;
   mlir::Location loc;

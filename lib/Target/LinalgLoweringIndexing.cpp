@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gather reads at computed places inside one loop; cumsum is a loop that
-// carries its result, so that it adds in order, and top_k is one, as each
-// largest element comes behind the one before; random_bits is what
-// Scalars.h has on the global row-major index.
+// carries its result, so that it adds in order, and so is top_k, as each
+// largest element comes behind the one before; random_bits uses Scalars.h on
+// the global row-major index.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
@@ -43,7 +43,7 @@ static Value findNext(LinalgBuilder b, Value from, int64_t dim, Value before,
   Type element = getComputeType(type.getElementType()),
        i32 = builder.getI32Type();
   int64_t rank = type.getRank();
-  // What has one element along `dim` stays at it.
+  // A dimension of one element has no other place.
   SmallVector<AffineExpr> exprs;
   for (int64_t i = 0; i < rank; ++i)
     exprs.push_back(i == dim ? builder.getAffineConstantExpr(0)
@@ -139,8 +139,8 @@ static Value lower(TopKOp op, LinalgBuilder b, ValueRange operands) {
       });
 }
 
-/// Front to back or back to front. What is added up so far is carried beside
-/// the result, whose places hold the operand until then.
+/// Front to back or back to front. The running sum is carried beside the
+/// result, whose places hold the operand until then.
 static Value lower(CumsumOp op, LinalgBuilder b, ValueRange operands) {
   RankedTensorType type = op.getType();
   const int64_t dim = op.getDimension(), rank = type.getRank();

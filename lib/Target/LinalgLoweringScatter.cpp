@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row of the table is the sum of what it was and of its updates, in their
-// order. Where the table's elements can hold a sum, each update is added to its
-// row. Those of bf16 cannot: there all updates of a row are added when the
-// first one's turn comes, in f32, and rounded once. Lists tell which these are,
-// of a number for each row and each update; a table of sums would take more
-// memory than the table itself.
+// A row of the table is the sum of its old value and of its updates, in their
+// order. If the table's elements can hold a sum, each update is added to its
+// row. Elements of bf16 cannot: there all updates of a row are added when the
+// first one's turn comes, in f32, and rounded once. Linked lists, of a number
+// for each row and each update, hold the updates of a row; a table of sums
+// would take more memory than the table itself.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"
@@ -18,8 +18,8 @@ using namespace pp;
 namespace {
 
 struct Scatter {
-  /// Where an update goes.
-  struct Target {
+  /// The destination of an update.
+  struct Destination {
     Value row; ///< of the table, if it is inside
     Value isInside;
   };
@@ -36,7 +36,7 @@ struct Scatter {
   Value addByRows(LinalgBuilder b, Value table);
 
 private:
-  Target targetOf(LinalgBuilder b, ValueRange update);
+  Destination destinationOf(LinalgBuilder b, ValueRange update);
   /// The row at `place`, the indices of all dimensions before it.
   Value take(LinalgBuilder b, Value from, ValueRange place);
   Value put(LinalgBuilder b, Value row, Value into, ValueRange place);
@@ -59,7 +59,8 @@ private:
 
 } // namespace
 
-Scatter::Target Scatter::targetOf(LinalgBuilder b, ValueRange update) {
+Scatter::Destination Scatter::destinationOf(LinalgBuilder b,
+                                            ValueRange update) {
   Value raw = tensor::ExtractOp::create(b.builder, b.loc, indices, update);
   Value wanted = arith::IndexCastOp::create(b.builder, b.loc,
                                             b.builder.getIndexType(), raw);
@@ -121,7 +122,7 @@ Value Scatter::addEach(LinalgBuilder b, Value table) {
   return b.carryThrough(
       ranked(indices).getShape(), table,
       [&](LinalgBuilder inner, ValueRange update, Value sums) -> Value {
-        Target target = targetOf(inner, update);
+        Destination target = destinationOf(inner, update);
         SmallVector<Value> place(update.take_front(batch));
         place.push_back(target.row);
         Value sum = add(inner, take(inner, sums, place),
@@ -167,7 +168,7 @@ std::pair<Value, Value> Scatter::makeLists(LinalgBuilder b, ValueRange place) {
                                              inner.index(numUpdates - 1), step);
         SmallVector<Value> where(place);
         llvm::append_range(where, delinearize(inner, update));
-        Target target = targetOf(inner, where);
+        Destination target = destinationOf(inner, where);
         Value behind =
             tensor::ExtractOp::create(builder, loc, carried[0], target.row);
         Value nexts =
@@ -230,7 +231,7 @@ Value Scatter::addRows(LinalgBuilder b, Value table, ValueRange place) {
         OpBuilder &builder = inner.builder;
         SmallVector<Value> where(place);
         llvm::append_range(where, update);
-        Target target = targetOf(inner, where);
+        Destination target = destinationOf(inner, where);
         Value first =
             tensor::ExtractOp::create(builder, inner.loc, firsts, target.row);
         Value number = arith::IndexCastOp::create(

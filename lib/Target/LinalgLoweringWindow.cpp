@@ -15,7 +15,7 @@ using namespace pp;
 
 namespace {
 
-/// What is put around one dimension, and how far apart its elements get.
+/// Padding around one dimension, and the distance of its elements.
 struct Padding {
   int64_t dim, low, high, dilation = 1;
 };
@@ -80,7 +80,8 @@ template <typename OpTy> struct Pooling {
   OpTy op;
   LinalgBuilder b;
 
-  /// Where loops over positions, then taps read an operand of `rank`.
+  /// The map from loops over positions, then taps, to places of an operand of
+  /// `rank`.
   AffineMap places(int64_t rank) {
     SmallVector<AffineExpr> exprs;
     for (int64_t dim = 0; dim < rank; ++dim)
@@ -183,8 +184,8 @@ static Value lower(ReduceWindowOp op, LinalgBuilder b, ValueRange operands) {
   return b.convert(generic.getResult(0), op.getType());
 }
 
-/// First each window's largest element, as the number of its tap; then, for
-/// every element, the updates of the windows that have it there.
+/// First the tap of each window's largest element; then, for every element, the
+/// updates of the windows that have it there.
 static Value lower(SelectAndScatterOp op, LinalgBuilder b,
                    ValueRange operands) {
   RankedTensorType type = op.getType();
@@ -198,7 +199,7 @@ static Value lower(SelectAndScatterOp op, LinalgBuilder b,
   Type number = b.builder.getI32Type();
   Pooling<SelectAndScatterOp> pooling{op, b};
 
-  // Of what is padded, a tap is no candidate, whatever the operand holds.
+  // A tap on padding is no candidate, whatever the operand holds.
   auto marks = RankedTensorType::get(type.getShape(), b.builder.getI1Type());
   SmallVector<Padding> paddings = pooling.paddings();
   Value from =

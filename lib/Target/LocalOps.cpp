@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same op on smaller tensors, its attributes without dropped dimensions
-// (DimensionOpInterface). Ops that know their global index add the row's start
-// to it. What comes out is graph ops once more: the caller lowers them like any
-// others.
+// Builds the same op on smaller tensors, its attributes without dropped
+// dimensions (DimensionOpInterface). Ops that know their global index add the
+// row's start to it. The results are graph ops, which the caller lowers like
+// any others.
 //
 //===----------------------------------------------------------------------===//
-#include "LocalOps.h"
+#include "KernelPipeline.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "pp/IR/PP.h"
@@ -37,7 +37,7 @@ struct LocalOpBuilder {
     return attr.tensor == DimensionAttr::kResult ? result
                                                  : operands[attr.tensor];
   }
-  /// What an attribute that speaks of dimensions says of the local ones.
+  /// The value of a dimension attribute for the local tensors.
   Attribute localize(const DimensionAttr &attr, Attribute value);
 
   Value startScalar(RowDigit digit, Type element);

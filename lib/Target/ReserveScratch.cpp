@@ -2,14 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: kernels. Out: those whose rows are too large for the stack ask for a
-// workspace, a part for each thread of the plan. How much it takes is known
-// when a kernel is lowered to buffers, which is done here and forgotten: so
-// memory is planned with what machine code will need, and nothing allocates.
+// In: kernels. Out: those whose rows are too large for the stack have a
+// workspace, a part for each thread of the plan. Its size is known when a
+// kernel is lowered to buffers, which is done here and discarded: so memory is
+// planned with the needs of machine code, and nothing allocates.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelPipeline.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Transforms/Passes.h"

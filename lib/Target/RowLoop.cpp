@@ -8,9 +8,8 @@
 // Nothing but arguments and results lives outside a row.
 //
 //===----------------------------------------------------------------------===//
-#include "RowLoop.h"
+#include "KernelPipeline.h"
 #include "LinalgLowering.h"
-#include "LocalOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "pp/IR/Model.h"
@@ -121,8 +120,8 @@ LogicalResult RowLoop::readRows(RowsAttr attr) {
   return success();
 }
 
-/// Without `pp.rows`: the leading dimensions if rows of these are independent
-/// and all results have them, else one row.
+/// Without `pp.rows`: the leading dimensions if their rows are independent and
+/// all results have them, otherwise one row.
 void RowLoop::chooseRows() {
   auto first = cast<RankedTensorType>(kernel.getResultTypes().front());
   bool areAlike = llvm::all_of(kernel.getResultTypes(), [&](Type type) {
@@ -241,7 +240,7 @@ LogicalResult RowLoop::emitOp(Operation *op, const RowLayout &layout) {
 LogicalResult RowLoop::emitOps(ValueRange buffers) {
   Location loc = kernel.getLoc();
   KernelParameters parameters = getKernelParameters(kernel);
-  // Destinations first: what computes a result writes it in place.
+  // Destinations first: the op that computes a result writes it in place.
   SmallVector<Value> destinations;
   for (auto [index, layout] : llvm::enumerate(resultLayouts))
     destinations.push_back(

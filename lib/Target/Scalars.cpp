@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise ops carry no fast-math flags: each rounds once, so that what is
-// computed in two kernels has the same bits, as the gradients of maxima rely
-// on. Sums may be reassociated (else no reduction would be vectorised) but
-// never assume that infinities are absent, of which masks are made, nor NaN,
-// which a comparison behind a sum may look for.
+// Elementwise ops carry no fast-math flags: each rounds once, so that equal
+// computations in two kernels have the same bits, as the gradients of maxima
+// need. Sums may be reassociated (otherwise no reduction would be vectorised)
+// but never assume the absence of infinities, which masks consist of, nor of
+// NaN, which a comparison behind a sum may look for.
 //
 //===----------------------------------------------------------------------===//
 #include "Scalars.h"
@@ -112,7 +112,7 @@ Value sign(OpBuilder &b, Operation *op, ValueRange operands) {
   if (isa<FloatType>(type)) {
     above = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, zero);
     below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, zero);
-    // What is neither above, below nor equal stays what it is: NaN.
+    // A number that is neither above, below nor equal is NaN and stays.
     Value equal =
         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, zero);
     zero = arith::SelectOp::create(b, loc, equal, zero, x);
@@ -203,8 +203,8 @@ Type pp::getComputeType(Type element) {
   return element.isBF16() ? Float32Type::get(element.getContext()) : element;
 }
 
-/// f64 as f32, of which it keeps the two neighbours apart from what lies
-/// between them: rounding this again is rounding once.
+/// Rounds f64 to f32 so that rounding the result again equals rounding once:
+/// numbers between two neighbours stay apart from both.
 static Value roundToOdd(OpBuilder &b, Location loc, Value value) {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
   Value nearest = arith::TruncFOp::create(b, loc, f32, value);
@@ -227,8 +227,8 @@ static Value roundToOdd(OpBuilder &b, Location loc, Value value) {
   return arith::BitcastOp::create(b, loc, f32, bits);
 }
 
-/// Truncates; what lies outside of the integers becomes the nearest, and NaN 0.
-/// The processor makes anything of these.
+/// Truncates; out of range becomes the nearest integer, NaN 0. The processor's
+/// result would be undefined.
 static Value toInteger(OpBuilder &b, Location loc, Value value, Type to) {
   const unsigned width = to.getIntOrFloatBitWidth();
   const double limit = std::ldexp(1.0, int(width) - 1);
@@ -355,8 +355,8 @@ Value pp::emitCombine(OpBuilder &b, Location loc, Reduction reduction,
     return isFloat ? reducing<arith::MulFOp>(b, loc, x)
                    : Value(arith::MulIOp::create(b, loc, lhs, rhs));
   case Reduction::Max:
-    // Processors look for NaN in the first operand: not in what was combined
-    // before, for which the next step waits.
+    // Processors look for NaN in the first operand: not in the earlier results,
+    // for which the next step waits.
     return isFloat  ? reducing<arith::MaximumFOp>(b, loc, {rhs, lhs})
            : isBool ? Value(arith::OrIOp::create(b, loc, lhs, rhs))
                     : Value(arith::MaxSIOp::create(b, loc, lhs, rhs));

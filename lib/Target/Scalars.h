@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels of processors and GPUs have in common: an element of an op's
-// result from elements of its operands. Elementwise ops are attached here, as
-// ScalarOpInterface. In: a verified op of level 1. The reference interpreter
-// says the same apart from this, and judges it.
+// Shared by kernels of processors and GPUs: an element of an op's result from
+// elements of its operands. Elementwise ops are attached here, as
+// ScalarOpInterface. In: a verified op of level 1. The reference interpreter is
+// independent of this, and judges it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_SCALARS_H
@@ -16,13 +16,13 @@
 
 namespace pp {
 
-/// `lhs (reduction) rhs` on scalars of one type, which is a compute type: what
-/// combines many is rounded once, in the end.
+/// `lhs (reduction) rhs` on scalars of one compute type: a reduction of many is
+/// rounded once, at the end.
 mlir::Value emitCombine(mlir::OpBuilder &builder, mlir::Location loc,
                         Reduction reduction, mlir::Value lhs, mlir::Value rhs);
 
-/// Whether argmax, top_k and select_and_scatter take `lhs` rather than `rhs`,
-/// wherever they lie: the larger, and NaN rather than any number.
+/// Whether argmax, top_k and select_and_scatter prefer `lhs` to `rhs`
+/// regardless of their places: the larger, and NaN to any number.
 mlir::Value emitIsLarger(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value lhs, mlir::Value rhs);
 

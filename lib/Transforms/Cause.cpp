@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In a location a cause is the metadata of a fused one: a dictionary, in which
-// what is not known has no entry.
+// In a location a cause is the metadata of a fused one: a dictionary without
+// entries for unknown facts.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/Cause.h"
@@ -17,14 +17,10 @@ namespace {
 
 /// The texts of a cause by the names of their entries.
 constexpr std::pair<StringLiteral, std::string Cause::*> texts[] = {
-    {"cause", &Cause::text},
-    {"maker", &Cause::maker},
-    {"maker_at", &Cause::makerAt},
-    {"user", &Cause::user},
-    {"user_at", &Cause::userAt},
-    {"gradient_of", &Cause::gradientOf},
-    {"layouts", &Cause::layouts},
-    {"route", &Cause::route},
+    {"cause", &Cause::text},       {"maker", &Cause::maker},
+    {"maker_at", &Cause::makerAt}, {"user", &Cause::user},
+    {"user_at", &Cause::userAt},   {"gradient_of", &Cause::gradientOf},
+    {"layouts", &Cause::layouts},  {"route", &Cause::route},
     {"advice", &Cause::advice}};
 constexpr std::pair<StringLiteral, ShardingAttr Cause::*> shardings[] = {
     {"has", &Cause::has}, {"wants", &Cause::wants}};

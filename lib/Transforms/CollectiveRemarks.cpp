@@ -7,10 +7,10 @@
 // collective's axes, ordered by these, major to minor.
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Transforms/CollectiveRemarks.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
+#include "pp/Transforms/Cause.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -22,8 +22,8 @@ using namespace pp;
 
 namespace {
 
-/// One coordinate of a rank: the values it takes, and what each adds to the
-/// rank's number.
+/// One coordinate of a rank: its values, and what each adds to the rank's
+/// number.
 struct Coordinate {
   SmallVector<int64_t> values;
   int64_t stride;
@@ -38,8 +38,8 @@ static int64_t countRanks(ArrayRef<Coordinate> coordinates) {
   return count;
 }
 
-/// What the `index`-th combination of coordinates, the last one fastest, adds
-/// to a rank's number.
+/// The amount that the `index`-th combination of coordinates, the last one
+/// fastest, adds to a rank's number.
 static int64_t rankOf(int64_t index, ArrayRef<Coordinate> coordinates) {
   int64_t rank = 0;
   for (const Coordinate &coordinate : llvm::reverse(coordinates)) {
@@ -52,7 +52,7 @@ static int64_t rankOf(int64_t index, ArrayRef<Coordinate> coordinates) {
 
 std::string pp::describeGroups(MeshAttr mesh, ArrayRef<StringAttr> axes,
                                ArrayRef<int64_t> stages) {
-  // Whoever wants the rest has the mesh.
+  // The rest follows from the mesh.
   constexpr int64_t kShownGroups = 4, kShownMembers = 8;
   SmallVector<Coordinate> within(axes.size()), among;
   int64_t stride = 1;

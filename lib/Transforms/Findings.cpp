@@ -1,4 +1,4 @@
-//===- Findings.cpp - what a plan could do better -------------------------===//
+//===- Findings.cpp - possible improvements of a plan ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

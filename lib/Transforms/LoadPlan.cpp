@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a module of level 1 and a file that holds one `#pp.plan<...>`, as pp-opt
-// prints it. Out: the plan on the module, and the `pp.mesh` it speaks of.
+// prints it. Out: the plan on the module, and its `pp.mesh`.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/AsmParser/AsmParser.h"
@@ -27,15 +27,15 @@ namespace pp {
 static constexpr uint64_t kMostBytes = uint64_t(64) << 20;
 
 /// `text` from its first line that is no comment: parseAttribute() miscounts
-/// what it has read where comments come before it.
+/// the characters it has read behind comments.
 static StringRef dropComments(StringRef text) {
   for (text = text.ltrim(); text.starts_with("//"); text = text.ltrim())
     text = text.split('\n').second;
   return text;
 }
 
-/// Of a number in front of `text` without a point, as the 3 of `3e-4`, how many
-/// digits it has; 0 if there is none.
+/// The number of digits of a number in front of `text` without a point, such as
+/// the 3 of `3e-4`; 0 if there is none.
 static size_t countDigits(StringRef text) {
   const size_t digits = text.find_if_not(llvm::isDigit);
   if (digits == 0 || digits == StringRef::npos)
@@ -48,8 +48,8 @@ static size_t countDigits(StringRef text) {
   return !rest.empty() && llvm::isDigit(rest.front()) ? digits : 0;
 }
 
-/// `text` with reals as MLIR spells them, which takes `3e-4` for an integer and
-/// a word. What is quoted stays.
+/// `text` with reals as MLIR spells them; it reads `3e-4` as an integer and a
+/// word. Quoted text stays.
 static std::string withPoints(StringRef text) {
   std::string spelled;
   char before = ' ';
@@ -73,7 +73,7 @@ static std::string withPoints(StringRef text) {
   return spelled;
 }
 
-/// What to do where `reason` is the parser's word on what it could not read.
+/// Advice for a parser's error `reason`.
 static StringRef adviseOn(StringRef reason) {
   if (reason.contains("decimal integer literal for a floating point"))
     return "; write 1 as 1.0";
@@ -122,7 +122,7 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
       return {};
     }
     const size_t skipped = text.drop_back(body.size()).count('\n');
-    // The parser knows neither the file nor what was dropped of it.
+    // The parser knows neither the file nor the dropped comments.
     std::string reasons;
     llvm::raw_string_ostream reason(reasons);
     PlanAttr plan;

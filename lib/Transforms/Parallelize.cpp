@@ -45,8 +45,8 @@ std::string describeUnknown(StringRef name) {
                                  : "; did you mean " + near + "?");
 }
 
-/// What to do about what stands between keys that is no space, as in
-/// "dp=2,tp=2", and about spaces inside of one, as in "dp = 2".
+/// Advice about separators other than spaces between keys, as in "dp=2,tp=2",
+/// and about spaces inside of a key, as in "dp = 2".
 std::string adviseOnSeparator(StringRef name, StringRef value) {
   if (value.empty())
     return ": a key, '=' and its value stand without spaces between them";
@@ -77,7 +77,7 @@ char findOpenQuote(StringRef text) {
   return open;
 }
 
-/// Takes one word; returns what its value should have been, or nothing.
+/// Takes one word; returns the values that were expected, or nothing.
 std::string readWord(StringRef name, StringRef value,
                      PipelineOptions &options) {
   if (name == kPlanFile) {

@@ -19,8 +19,7 @@ using namespace pp;
 /// From a model's loss to the whole training step, still for one device.
 static void addGraphPasses(OpPassManager &manager,
                            const PipelineOptions &options, bool hasPlan) {
-  // The model is the user's: say what is wrong with it before anything else
-  // touches it.
+  // The model is the user's: report its errors before anything else touches it.
   manager.addPass(createVerifyGraph());
 
   // Every decision is in the plan before the first pass that obeys one.
@@ -37,10 +36,10 @@ static void addGraphPasses(OpPassManager &manager,
   manager.addPass(createDifferentiate());
 
   // The optimizer is ordinary ops over state arguments, so that states are
-  // sharded, placed and counted as everything else. What gradients nobody asks
-  // for is dropped with the unused work that led to them, and what rules that
-  // know nothing of each other wrote (zeros added, moves undone) is folded
-  // while it is one graph. Equal constants stay apart: each has its stage.
+  // sharded, placed and counted as everything else. Unused gradients are
+  // dropped with the work that led to them, and leftovers of independent rules
+  // (zeros added, moves undone) are folded while it is one graph. Equal
+  // constants stay apart: each has its stage.
   manager.addPass(createAddOptimizer({options.keepGradients}));
   manager.addPass(
       createCanonicalizerPass(GreedyRewriteConfig().enableConstantCSE(false)));
@@ -50,8 +49,8 @@ static void addGraphPasses(OpPassManager &manager,
 
 /// From global tensors to one device's tensors and collectives.
 static void addSpmdPasses(OpPassManager &manager) {
-  // What shares nothing but a constant shall share neither a stage nor a
-  // sharding because of it.
+  // Ops that share only a constant must not share a stage or a sharding because
+  // of it.
   manager.addPass(createSplitConstants());
 
   // Stages first: the cut looks at whole layers, which a partitioned graph no
@@ -63,20 +62,20 @@ static void addSpmdPasses(OpPassManager &manager) {
   manager.addPass(createAnnotateShardings());
   manager.addPass(createPropagateShardings());
 
-  // What needs a dimension whole and has it split, does its work in the shards:
-  // before padding, which would make the dimension whole for it.
+  // Ops that need a split dimension whole work in its shards: before padding,
+  // which would make the dimension whole for them.
   manager.addPass(createSplitScans());
 
   // Only now is it known which dimensions are cut, and how finely; and the
   // partitioner may assume that everything divides.
   manager.addPass(createPadDimensions());
 
-  // The last look at whole tensors and all their shardings: what is noted now
-  // is explained with the program.
+  // The last look at whole tensors and all their shardings; --pp-explain prints
+  // the findings with the program.
   manager.addPass(createLintShardings());
 
-  // Collectives where values change their layout, one by one; then what becomes
-  // superfluous because two of them met.
+  // Collectives where values change their layout, one by one; then those that
+  // became superfluous are removed.
   manager.addPass(createPartition());
   manager.addPass(createOptimizeCollectives());
   manager.addPass(createCSEPass());
@@ -85,13 +84,13 @@ static void addSpmdPasses(OpPassManager &manager) {
 
 /// From a step to fragments per stage and their order.
 static void addPipelinePasses(OpPassManager &manager) {
-  // Fragments need local sizes and all collectives, hence after partitioning:
-  // what crosses a stage is sent in the form in which it lies on the devices.
+  // Fragments need local sizes and all collectives, hence after partitioning: a
+  // value crosses a stage in its layout on the devices.
   manager.addPass(createSplitStages());
   manager.addPass(createSchedule());
 
-  // What one fragment keeps for another is known now; a kernel that is formed
-  // later reads what is left.
+  // The residuals between fragments are known now; kernels that are formed
+  // later read the remaining ones.
   manager.addPass(createTrimResiduals());
 
   // Only now is it known which reductions run in one fragment.
@@ -102,21 +101,20 @@ static void addPipelinePasses(OpPassManager &manager) {
 /// From fragments to an instruction list per rank.
 static void addProgramPasses(OpPassManager &manager,
                              const PipelineOptions &options) {
-  // Kernels first: they decide which values exist in memory at all; then what
-  // they need for those that do not. From here on a program is for one target.
+  // Kernels first: they decide which values exist in memory at all; then the
+  // scratch memory for the others. From here on a program is for one target.
   manager.addPass(createFormKernels({options.target}));
   manager.addPass(createReserveScratch());
 
-  // What runs beside what is said by the order in which kernels are launched,
-  // which is known now; what is issued early lives longer, which only the lists
-  // show.
+  // The order of kernel launches is known now, and so what can run beside them;
+  // calls that are issued early keep values longer, which only the lists show.
   manager.addPass(createOverlapCollectives());
 
-  // The lists in order, in which every value has a slot; then, for who reads
-  // what and when is known now, one slot for two where nobody can tell; then
-  // the places in memory: a slot's life is a range of its list. Places create
-  // the waits between queues, so that checks come last and see everything that
-  // will run.
+  // First the lists in order, with a slot for every value; then, since all
+  // readers and their order are known, shared slots where that is invisible;
+  // then places in memory: a slot's life is a range of its list. Places create
+  // the waits between queues, so checks come last and see everything that will
+  // run.
   manager.addPass(createLowerToPrograms());
   manager.addPass(createShareSlots());
   manager.addPass(createPlanBuffers());
@@ -163,7 +161,7 @@ std::optional<Level> pp::getLevel(ModuleOp module) {
   return level ? std::optional(level.getValue()) : std::nullopt;
 }
 
-/// The pass that makes modules of a level of what is of the one before.
+/// The pass that makes modules of a level from those of the one before.
 static StringRef findMaker(Level level) {
   switch (level) {
   case Level::Graph:

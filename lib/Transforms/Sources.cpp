@@ -1,4 +1,4 @@
-//===- Sources.cpp - where shardings come from ----------------------------===//
+//===- Sources.cpp - sources of shardings ---------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A verify pass names what is left over, where, and which pass should have
+// A verify pass names the leftover op, its place, and the pass that should have
 // removed it.
 //
 //===----------------------------------------------------------------------===//
@@ -51,8 +51,8 @@ LogicalResult verifyOrigin(Operation *op) {
          << origin.getInt() << "; pp-differentiate numbers them (step_c2)";
 }
 
-/// The step of a model whose loss knows no batch has no forward pass. What a
-/// model says may be so no more when constants are folded.
+/// A model whose loss does not depend on a batch has no forward pass. The
+/// dependence may disappear when constants are folded.
 LogicalResult verifyLoss(func::FuncOp main, bool isFolded) {
   Value loss = main.getBody().front().getTerminator()->getOperand(0);
   if (loss.getDefiningOp() && getBatchDependent(main).contains(loss))
@@ -60,8 +60,7 @@ LogicalResult verifyLoss(func::FuncOp main, bool isFolded) {
   return emitError(loss.getLoc(), "expects a loss that is computed from an "
                                   "input or label, got ")
          << (loss.getDefiningOp() ? "a loss that is not" : "an argument")
-         << (isFolded ? " when what is constant is folded" : "")
-         << " (graph_c1)";
+         << (isFolded ? " when constants are folded" : "") << " (graph_c1)";
 }
 
 struct VerifyGraphPass : pp::impl::VerifyGraphBase<VerifyGraphPass> {
@@ -160,8 +159,8 @@ struct VerifySpmdPass : pp::impl::VerifySpmdBase<VerifySpmdPass> {
     if (failed(verifyModel(getOperation(), *main, Level::Spmd)) ||
         failed(verifyKinds(*main)))
       return failure();
-    // What it finds has no other place: every value can be had where it is
-    // needed.
+    // Its findings have no other place: every value must be available where it
+    // is needed.
     return success(succeeded(getAnalysis<StepPlacementAnalysis>().placement));
   }
 

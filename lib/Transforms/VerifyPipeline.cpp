@@ -3,11 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: @main of fragments, before or after kernels are formed in them. Changes
-// nothing. What passes was either made by pp-split-stages or can be treated as
-// if it were.
+// nothing. A module that passes was made by pp-split-stages or can be treated
+// as if it were.
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Transforms/VerifyPipeline.h"
 #include "mlir/IR/Verifier.h"
 #include "pp/IR/VerifyModel.h"
 #include "pp/Schedule/Schedule.h"
@@ -98,8 +97,8 @@ LogicalResult PipelineVerifier::verifyFragment(FragmentOp fragment) {
       return fragment.emitOpError()
              << "expects operand " << index << " to be on stage " << stage
              << (isOnce ? " once a step" : "")
-             << ": an argument that it holds, what its fragments compute, or "
-                "what is transferred to it";
+             << ": an argument of the stage, a result of its fragments, or a "
+                "transferred value";
     if (fragment.getPhase() != Phase::Update && numMicroBatches > 1 &&
         operand.getDefiningOp<AccumulateOp>())
       return fragment.emitOpError()
@@ -186,8 +185,8 @@ LogicalResult PipelineVerifier::verifySchedule(ScheduleAttr attribute) {
 }
 
 /// A schedule splits the backward work of a stage if, and only if, the stage
-/// has it split. The other actions are all there (schedule::verify): a stage
-/// without backward work does nothing then.
+/// has it split. All other actions exist (schedule::verify): a stage without
+/// backward work does nothing then.
 LogicalResult
 PipelineVerifier::verifyWeightActions(const schedule::Schedule &schedule) {
   for (auto [stage, actions] : llvm::enumerate(schedule.ranks)) {

@@ -281,8 +281,8 @@ Status Session::State::expectValues() const {
     if (!isInput(i) && !hasValue[i] && keepsValues())
       return Status(ExitCode::usage, "begin expects a value of '" +
                                          artifact->arguments[i]->name +
-                                         "', got none; initialize() gives all "
-                                         "arguments one");
+                                         "', got none; initialize() sets "
+                                         "all arguments");
   return {};
 }
 

@@ -80,8 +80,8 @@ Status InputFile::fetch() {
   }
   bytes = content.size();
   if (bytes == 0)
-    return Status(ExitCode::io, name + ": expects a pipe that somebody writes "
-                                       "to, got an empty one");
+    return Status(ExitCode::io, name + ": expects data in the pipe, got an "
+                                       "empty one");
   return Status();
 }
 
@@ -234,8 +234,8 @@ Expected<int> pprt::openToWrite(const std::string &path, int flags) {
   const int descriptor =
       ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, 0666);
   if (descriptor < 0 && errno == ENXIO)
-    return Status(ExitCode::io, path + ": expects a pipe that somebody reads, "
-                                       "got one without a reader");
+    return Status(ExitCode::io, path + ": expects a pipe with a reader, got "
+                                       "one without");
   if (descriptor < 0)
     return systemFailure(path, "write");
   // Blocking writes are right from here on.

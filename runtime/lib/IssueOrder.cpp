@@ -16,7 +16,7 @@ using namespace pprt;
 IssueOrder::IssueOrder(const Ranks &given, Section section)
     : ranks(given), section(section), classOf(ranks.mesh.worldSize()) {
   uint64_t operations = 0;
-  checks::Report mismatches(FindingKind::mismatch, operations);
+  checks::FindingList mismatches(FindingKind::mismatch, operations);
   const auto classes = RankClasses::coarsest(ranks, operations);
   const auto matched = checks::matchCommunication(ranks, classes, mismatches);
   checks::DependencyGraph graph(ranks, classes, matched, section, operations);

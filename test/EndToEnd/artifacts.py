@@ -197,7 +197,7 @@ def check_refusals(tools):
     whole = (tools.folder / "images.ppx").read_bytes()
     for options in (["--code=images.ppx"], ["--code=x", "--report=x"], ["--trace=x", "--code=./x"]):
         done = tools.call("pp-run", "images.ppx", "--dry-run", *options)
-        if done.returncode != 2 or "expects a file of its own, got '" not in done.stderr:
+        if done.returncode != 2 or "expects another file, got '" not in done.stderr:
             tools.errors.append(f"pp-run --dry-run {' '.join(options)}: expects a refusal, got "
                                 f"exit {done.returncode}: {done.stderr}")
     if (tools.folder / "images.ppx").read_bytes() != whole:

@@ -22,7 +22,7 @@ SWAPS = {
     # The first message to the next stage would wait for the last answer to it.
     "deadlock": (r"pp\.run .*after \[\] as forward 0 0$(?=\n *pp\.send)",
                  r"pp\.run .*after \[2, 4\] as backward 0 3$",
-                 [r"rank 0, body #\d+ '0B3 run'", "got a cycle", r"waits for rank 0, .* recv'",
+                 [r"rank 0, body #\d+ '0B3 run'", "a cycle of waits", r"waits for rank 0, .* recv'",
                   "which meets rank 1", r"which comes after rank 1, .*'1B1 send' .*, with 1 between\n"]),
     "order of messages": (r"pp\.send to 1 .* as forward 0 0$", r"pp\.send to 1 .* as forward 0 1$",
                           ["rank 1", "0F0", "0F1"]),

@@ -209,7 +209,7 @@ def check_second_signal(run, judge):
     judge.expect(end(process).returncode == -signal.SIGINT, "expects the second signal to end it")
     os.close(reader)
     done = run.call("pp-run", "mlp.mlir", "--quiet", "--steps=1", "--metrics=pipe")
-    judge.refused("metrics that nobody reads", done, "expects a pipe that somebody reads")
+    judge.refused("metrics without a reader", done, "expects a pipe with a reader")
 
 
 def check_reader(run, judge):

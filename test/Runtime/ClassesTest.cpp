@@ -27,8 +27,8 @@ struct Verdict {
 
 Verdict judge(const Ranks &ranks, const RankClasses &classes) {
   uint64_t operations = 0;
-  checks::Report mismatches(FindingKind::mismatch, operations);
-  checks::Report deadlocks(FindingKind::deadlock, operations);
+  checks::FindingList mismatches(FindingKind::mismatch, operations);
+  checks::FindingList deadlocks(FindingKind::deadlock, operations);
   const auto matched = matchCommunication(ranks, classes, mismatches);
   if (!mismatches.empty())
     return {false, false};

@@ -81,7 +81,7 @@ TEST(Pipelines, OneForwardOneBackwardOverOneQueueDeadlocks) {
   EXPECT_EQ(result.findings.front().kind, FindingKind::deadlock);
   EXPECT_EQ(result.status().code(), ExitCode::checkFailed);
   EXPECT_EQ(result.status().message(),
-            "rank 1, body #9 '0F1 recv': expects to complete, got a cycle\n"
+            "rank 1, body #9 '0F1 recv': never completes: a cycle of waits\n"
             "    it comes after rank 1, body #8 '1B0 send'\n"
             "    which meets rank 0, body #8 '1B0 recv'\n"
             "    which comes after rank 0, body #7 '0F1 send'\n"

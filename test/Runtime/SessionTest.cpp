@@ -226,8 +226,8 @@ TEST(Session, WhatAReaderThrowsIsLeftToWhoCalls) {
                    }),
                std::runtime_error);
   EXPECT_EQ(session->begin().message(),
-            "begin expects a value of 'w', got none; initialize() gives all "
-            "arguments one");
+            "begin expects a value of 'w', got none; initialize() sets "
+            "all arguments");
   EXPECT_TRUE(session->initialize(1).ok());
 }
 
@@ -238,8 +238,8 @@ TEST(Session, RefusesWhatDoesNotFit) {
             "parameter 'w' expects 280 bytes, got 12");
   EXPECT_EQ(session->begin().code(), ExitCode::usage);
   EXPECT_EQ(session->begin().message(),
-            "begin expects a value of 'w', got none; initialize() gives all "
-            "arguments one");
+            "begin expects a value of 'w', got none; initialize() sets "
+            "all arguments");
   // Nor does it have values after a reader that fails; its message is returned.
   EXPECT_EQ(session
                 ->readArgument(1,

@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"missingRank", [](auto &a) { a.programs[0]->ranks.pop_back(); },
              "the programs expect to list each of 4 ranks once, got 3 ranks"},
         Case{"rankTwice", [](auto &a) { a.programs[0]->ranks[0] = 2; },
-             "program 'program1' expects ranks of its own, got rank 2 twice"},
+             "program 'program1' expects each rank once, got rank 2 twice"},
         Case{"rankTooLarge", [](auto &a) { a.programs[0]->ranks[0] = 9; },
              "program 'program0' expects ranks below 4, got 9"},
         Case{"slotElement",

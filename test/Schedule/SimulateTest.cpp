@@ -6,8 +6,8 @@
 // they must contain.
 //
 //===----------------------------------------------------------------------===//
+#include "pp/Schedule/Simulate.h"
 #include "pp/Schedule/Algorithms.h"
-#include "pp/Schedule/Draw.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "../Random/RandomProgram.h"
 #include "../Reference/Testing.h"
-#include "Gpu/Libdevice.h"
 #include "Gpu/Ptx.h"
 #include "GpuRunner.h"
 #include "mlir/IR/Diagnostics.h"

@@ -9,7 +9,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Reference/Testing.h"
-#include "Gpu/Libdevice.h"
 #include "Gpu/Ptx.h"
 #include "GpuBuffers.h"
 #include "GpuRunner.h"

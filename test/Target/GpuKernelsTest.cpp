@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "../Reference/Testing.h"
 #include "Gpu/ElementRules.h"
-#include "Gpu/Libdevice.h"
 #include "Gpu/Ptx.h"
 #include "GpuRunner.h"
 #include "KernelCases.h"

@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GpuRunner.h"
-#include "Gpu/Libdevice.h"
 #include "Gpu/Ptx.h"
 #include "GpuBuffers.h"
 #include "pp/IR/Kernel.h"

@@ -9,7 +9,7 @@
 // for ever.
 //
 //===----------------------------------------------------------------------===//
-#include "../../lib/Target/KernelObject.h"
+#include "../../lib/Target/KernelPipeline.h"
 #include "../Reference/Testing.h"
 #include "KernelRunner.h"
 #include "pprt/Processor.h"

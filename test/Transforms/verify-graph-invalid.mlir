@@ -133,7 +133,7 @@ module {
 // -----
 
 module {
-  // expected-error @below {{argument 1 of @main expects a name of its own, got "x" a second time (model_c3)}}
+  // expected-error @below {{argument 1 of @main expects a unique name, got "x" a second time (model_c3)}}
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"}, %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "x", pp.init = #pp.init<zeros>})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
     %y = pp.mul %x, %w : tensor<4xf32>
@@ -217,7 +217,7 @@ module {
 // -----
 
 module {
-  // expected-error @below {{result 2 of @main expects a name of its own, got metric "m" a second time (model_c4)}}
+  // expected-error @below {{result 2 of @main expects a unique name, got metric "m" a second time (model_c4)}}
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"}, %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}, tensor<f32> {pp.role = #pp.role<metric>, pp.name = "m"}, tensor<f32> {pp.role = #pp.role<metric>, pp.name = "m"}) {
     %y = pp.mul %x, %w : tensor<4xf32>
@@ -386,7 +386,7 @@ module {
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
     %y = pp.name %x "y" : tensor<4xf32>
-    // expected-error @below {{expects a name of its own, got "y" a second time (model_c3)}}
+    // expected-error @below {{expects a unique name, got "y" a second time (model_c3)}}
     %z = pp.name %y "y" : tensor<4xf32>
     %l = pp.reduce sum %z dims [0] : tensor<4xf32> -> tensor<f32>
     return %l : tensor<f32>

@@ -39,7 +39,7 @@ module {
     ^bb0(%a: tensor<4xf32>):
       pp.yield %a : tensor<4xf32>
     } : (tensor<4xf32>) -> tensor<4xf32>
-    // expected-error@+1 {{expects operand 0 to be on stage 1: an argument that it holds, what its fragments compute, or what is transferred to it}}
+    // expected-error@+1 {{expects operand 0 to be on stage 1: an argument of the stage, a result of its fragments, or a transferred value}}
     pp.fragment forward stage 1 (%0) {
     ^bb0(%a: tensor<4xf32>):
       pp.yield

@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
         name, cl::desc(descriptions.back()), cl::location(value),
         cl::init(value), cl::sub(command));
   };
-  // What gpt and moe share.
+  // Options that gpt and moe share.
   cl::SubCommandGroup transformers = {&gptCommand, &moeCommand};
   auto layers =
       number(transformers, "layers", "transformer blocks", moe.layers);

@@ -42,7 +42,7 @@ static constexpr llvm::StringLiteral kRemarking[] = {
     "pp-lint-shardings",      "pp-partition",
     "pp-split-stages",        "pp-schedule"};
 
-/// What is wrong with a filter of remarks; empty if it lets any through.
+/// The error in a filter of remarks; empty if it is valid.
 static std::string checkFilter(llvm::StringRef filter) {
   if (filter.empty()) // not given
     return "";
@@ -75,8 +75,8 @@ static void adjustOptions() {
   // asked for.
   if (auto found = all.find("mlir-print-op-on-diagnostic"); found != all.end())
     static_cast<cl::opt<bool> *>(found->second)->setInitialValue(false);
-  // What is printed has been verified: when it was read, behind a pass, or at
-  // the end of a level.
+  // Printed modules have been verified: when they were read, behind a pass, or
+  // at the end of a level.
   if (auto found = all.find("mlir-print-assume-verified"); found != all.end())
     static_cast<cl::opt<bool> *>(found->second)->setInitialValue(true);
   // -p, short for --pass-pipeline, would be seen in every misspelt --p...
@@ -229,15 +229,13 @@ pp::opt::parseCommandLine(int argc, char **argv,
     if ((result.drawing == result.output ||
          pprt::isSameFile(result.output, result.drawing)) &&
         output.getNumOccurrences())
-      return refuse("expects a file of its own for each of -o and "
-                    "--draw-schedule");
+      return refuse("-o and --draw-schedule expect different files");
   }
   result.decisions.wantsExplanation = explanation;
   result.decisions.wantsPrediction = prediction;
   result.decisions.wantsShardings = shardings.getNumOccurrences() > 0;
   result.decisions.shardingsOf = shardings;
-  // Standard output shows what was asked for; nobody asked for the module
-  // there.
+  // Standard output shows the answers; the module does not go there then.
   const bool tells = explanation || prediction ||
                      result.decisions.wantsShardings || result.drawing == "-";
   if (tells && !output.getNumOccurrences()) {
@@ -262,10 +260,10 @@ pp::opt::parseCommandLine(int argc, char **argv,
                   "--targets makes one per target; leave --targets out, or use "
                   "pp-run FILE.ppx --target=NAME --dry-run");
   if (emit != Emit::MLIR && pprt::isSameFile(result.input, result.output))
-    return refuse("-o expects a file of its own, got '" + result.output +
+    return refuse("-o expects another file, got '" + result.output +
                   "', which is the module");
   if (!result.drawing.empty() && pprt::isSameFile(result.input, result.drawing))
-    return refuse("--draw-schedule expects a file of its own, got '" +
+    return refuse("--draw-schedule expects another file, got '" +
                   result.drawing + "', which is the module");
   if (emit == Emit::PPX && (result.output.empty() || result.output == "-"))
     return refuse("--emit=ppx expects a file to write: -o FILE.ppx");

@@ -2,9 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the arguments of the process and a registry in which passes are
-// registered. Out: what to do, with everything checked that can be checked
-// without a module.
+// In: the arguments of the process and a registry with passes. Out: what to do,
+// after all checks that need no module.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_OPT_COMMANDLINE_H
@@ -21,23 +20,22 @@ struct CommandLine {
 
   /// `output` is empty when nothing but the drawing is to be written.
   std::string input, output;
-  /// What `output` is to be.
+  /// The kind of `output`.
   Emit emit = Emit::MLIR;
-  /// Bytes that compiled kernels may take in the cache; 0: as many as they
-  /// want.
+  /// Limit in bytes of the cache of compiled kernels; 0: none.
   uint64_t cacheLimit = 0;
-  /// What an artifact has images for; none: what the module is for.
+  /// The targets of an artifact's images; none: the module's target.
   std::vector<std::string> targets;
-  /// Where the schedule is drawn; empty: nowhere.
+  /// The file of the schedule's drawing; empty: none.
   std::string drawing;
-  /// What these ask of the module.
+  /// The questions about the module.
   Decisions decisions;
   mlir::MlirOptMainConfig config;
-  /// Levels verify what they end with; nobody asked for more.
+  /// Each level verifies its result; no more verification was requested.
   bool verifiesByLevel = true;
 };
 
-/// Reads MLIR's options and ours. On failure the user has been told.
+/// Reads MLIR's options and ours. Errors have been printed.
 mlir::FailureOr<CommandLine> parseCommandLine(int argc, char **argv,
                                               mlir::DialectRegistry &registry);
 

@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: the module after all passes. Out: its plan as a file that plan=FILE reads
-// back, one decision a line, its schedule as a picture in which a forward pass
-// takes one unit of time and a backward pass two, and what its programs need.
+// In: the module after all passes. Out: its plan as a file for plan=FILE, one
+// decision a line, its schedule as a picture in which a forward pass takes one
+// unit of time and a backward pass two, and the predicted needs of its
+// programs.
 //
 //===----------------------------------------------------------------------===//
 #include "Decisions.h"
@@ -15,7 +16,7 @@
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanText.h"
 #include "pp/Predict/Prediction.h"
-#include "pp/Schedule/Draw.h"
+#include "pp/Schedule/Simulate.h"
 #include "pp/Target/Artifact.h"
 #include "pprt/Status.h"
 #include "llvm/ADT/StringExtras.h"
@@ -44,8 +45,8 @@ static std::optional<schedule::Schedule> readSchedule(ScheduleAttr attribute,
 
 namespace {
 
-/// Reads shardings when they are there: behind the pass that writes them, for
-/// the partitioner leaves none; whatever becomes of the module then.
+/// Reads shardings behind the pass that writes them, since the partitioner
+/// removes them, even if a later pass fails.
 struct WatchShardings : PassInstrumentation {
   explicit WatchShardings(Decisions &decisions) : decisions(&decisions) {}
 
@@ -145,11 +146,11 @@ private:
                            "without programs");
   }
 
-  /// What `pp-run --dry-run` says, from the same instruction lists.
+  /// The output of `pp-run --dry-run`, from the same instruction lists.
   LogicalResult predict() {
     if (failed(expectPrograms("--pp-predict")))
       return failure();
-    // What is not sound, or does not end, has no timeline.
+    // A program that is not sound, or does not end, has no timeline.
     FailureOr<MeshedArtifact> built = buildMeshedArtifact(getOperation());
     if (failed(built))
       return failure();

@@ -1,21 +1,23 @@
-//===- Decisions.h - the plan and the schedule a module has -----*- C++ -*-===//
+//===- Decisions.h - the answers and artifacts of pp-opt --------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// `--emit=plan`, `--draw-schedule`, `--pp-explain`, `--pp-predict` and
+// For `--emit`, `--draw-schedule`, `--pp-explain`, `--pp-predict` and
 // `--pp-shardings`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_OPT_DECISIONS_H
 #define PP_OPT_DECISIONS_H
 
+#include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
-#include "pp/Explain/Trials.h"
+#include "pp/Explain/Explain.h"
 #include <string>
+#include <vector>
 
 namespace pp::opt {
 
-/// What is asked of the module that the passes leave, and the answers.
+/// The questions about the module after the passes, and the answers.
 struct Decisions {
   enum class Drawing { None, Text, Svg };
 
@@ -30,14 +32,25 @@ struct Decisions {
   bool hasSeenShardings = false;
 
   std::string plan, drawing, explanation, prediction, shardings;
-  /// Of what is advised where there is an explanation.
+  /// Tries the advice of an explanation.
   Trials trials;
 };
 
-/// Appends a pass, and watches those before it, that answers what `decisions`
-/// asks for; it outlives the pass. A module that has no answer is an error with
-/// an exit code.
+/// Appends a pass that answers the questions of `decisions`, and watches the
+/// passes before it; `decisions` outlives the pass. A module that has no answer
+/// is an error with an exit code.
 void addReader(mlir::PassManager &manager, Decisions &decisions);
+
+/// Reads the text of a module and writes it, with the machine code of its
+/// kernels, to the artifact `path`, whole or not at all. Without `targets` the
+/// module is of level 4; otherwise of level 3, and the remaining passes run for
+/// each target. Reports errors with an exit code. `cacheLimit`: see
+/// CommandLine.
+mlir::LogicalResult emitArtifact(llvm::StringRef module,
+                                 const std::string &path,
+                                 const std::vector<std::string> &targets,
+                                 uint64_t cacheLimit,
+                                 const mlir::DialectRegistry &registry);
 
 } // namespace pp::opt
 

@@ -2,15 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: what the passes left, as MlirOptMain writes it. Out: a .ppx file that
-// passed every check, since nobody can repair it afterwards.
+// In: the module after the passes, as MlirOptMain writes it. Out: a .ppx file
+// that passed every check, since it cannot be repaired afterwards.
 //
 //===----------------------------------------------------------------------===//
-#include "EmitArtifact.h"
+#include "Decisions.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Model.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
@@ -34,7 +34,7 @@ static FailureOr<Source> buildImage(OwningOpRef<ModuleOp> module) {
   if (failed(artifact))
     return failure();
   (*artifact)->processor = pp::getTarget(*module)->processor();
-  // Of a large model they take more memory than all else.
+  // They take most of the memory of a large model.
   for (auto program :
        llvm::make_early_inc_range(module->getOps<pp::ProgramOp>()))
     program.erase();
@@ -77,7 +77,7 @@ makePrograms(ModuleOp module, const std::string &target) {
   return copy;
 }
 
-/// What is wrong with the level of a module; nothing for one that is right.
+/// The error in the level of a module; empty if it is right.
 static std::string checkLevel(ModuleOp module, bool hasTargets) {
   std::optional<pp::Level> level = pp::getLevel(module);
   if (hasTargets && level == pp::Level::Program) {

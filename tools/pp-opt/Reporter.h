@@ -25,11 +25,11 @@ public:
 
   void attachTo(mlir::DialectRegistry &registry);
 
-  /// From now on no line of the source is shown: what is read is not its text.
+  /// Shows no line of the source from now on, because another text is read.
   void forgetSource() { source = {}; }
 
-  /// What to exit with after a failure: the code of the first error that has
-  /// one, else 1.
+  /// The exit code after a failure: that of the first error that has one, else
+  /// 1.
   int exitCode() const { return code; }
 
 private:

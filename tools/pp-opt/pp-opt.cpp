@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is written appears under its name complete or not at all.
+// Files appear under their names complete or not at all.
 //
 //===----------------------------------------------------------------------===//
 #include "../OtherInput.h"
 #include "../Process.h"
 #include "CommandLine.h"
-#include "EmitArtifact.h"
+#include "Decisions.h"
 #include "Reporter.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -38,7 +38,7 @@ static bool isDevice(const std::string &path) {
           status.type() == llvm::sys::fs::file_type::block_file);
 }
 
-/// Returns the exit code; what is wrong is told.
+/// Returns the exit code and prints errors.
 static int writeText(const std::string &path, llvm::StringRef text) {
   pprt::Status written = pprt::writeOutput(path, text.data(), text.size());
   return written.ok() ? 0 : fail(written.message(), written.code());
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
   mlir::func::registerInlinerExtension(registry);
   mlir::registerTransformsPasses();
   pp::registerPPPasses();
-  // Of the options, once they are read.
+  // Set by the options.
   bool hasTargets = false;
   pp::registerPipelines([&hasTargets](pp::PipelineOptions &pipeline) {
     pipeline.leavesPrograms = hasTargets;
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
   auto input = mlir::openInputFile(options->input, &message);
   if (!input)
     return fail(message, ExitCode::io);
-  // Where FlatBuffers puts the file identifier; its last letter is the version.
+  // FlatBuffers' file identifier; its last letter is the version.
   if (input->getBuffer().substr(4, 3) == "PPX")
     return fail("expects a module, got the artifact " + options->input +
                     ", which pp-run runs",
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
   const bool isDone = succeeded(mlir::MlirOptMain(
       stream, llvm::MemoryBuffer::getMemBuffer(input->getMemBufferRef()),
       registry, config));
-  // Where a later pass gives up, shardings may be why.
+  // Shardings may explain the failure of a later pass.
   llvm::outs() << options->decisions.shardings;
   if (!isDone)
     return isUnderstood ? reporter.exitCode() : int(ExitCode::usage);

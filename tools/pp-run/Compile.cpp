@@ -9,14 +9,13 @@
 //===----------------------------------------------------------------------===//
 #include "Compile.h"
 #include "../OtherInput.h"
-#include "WidenModule.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/Analysis/Contraction.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
@@ -44,7 +43,7 @@ using pprt::host::Values;
 
 namespace {
 
-/// Collects what the compiler has to say while it lives.
+/// Collects the compiler's diagnostics while it lives.
 class Diagnostics {
 public:
   Diagnostics(llvm::SourceMgr &sources, mlir::MLIRContext &context)
@@ -58,7 +57,7 @@ public:
                                                 source->getBuffer(), stream));
         }) {}
 
-  /// Why nothing came of it. A failure that is none of the module's is told
+  /// The reason of a failure. A failure outside of the module is printed
   /// without a place in it.
   Status failure() {
     if (code != ExitCode::doesNotCompile)
@@ -80,7 +79,7 @@ private:
   }
 
   std::string text;
-  /// Of the first error that has one of its own, with what it says.
+  /// The code of the first error that has one, and its message.
   ExitCode code = ExitCode::doesNotCompile;
   std::string first;
   llvm::raw_string_ostream stream;
@@ -322,8 +321,8 @@ static void dropShardings(mlir::ModuleOp module) {
   });
 }
 
-/// Takes the mesh, and what speaks of it, out of a level 1 module and its plan.
-/// One device gets the threads of all.
+/// Removes the mesh, and everything that refers to it, from a level 1 module
+/// and its plan. One device gets the threads of all.
 static void moveToOneDevice(mlir::ModuleOp module) {
   dropShardings(module);
   auto plan = module->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
@@ -483,7 +482,7 @@ double SourceModule::roundoff() const {
   auto main = state->module->lookupSymbol<mlir::func::FuncOp>("main");
   if (!main)
     return 0;
-  // An input is as exact as it is; what an op makes of it is rounded.
+  // An input has its own precision; results of ops are rounded.
   for (mlir::BlockArgument argument : main.getArguments()) {
     std::optional<pp::Role> role =
         pp::getArgRole(main, argument.getArgNumber());

@@ -16,6 +16,10 @@
 #include <memory>
 #include <string>
 
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
 namespace pp::run {
 
 /// A program that can be run.
@@ -25,7 +29,7 @@ struct Compiled {
   /// from a file, which carries its own.
   pprt::KernelResolver resolver;
   double passesMs = 0, kernelsMs = 0;
-  /// What the user should know, though nothing failed; a line each.
+  /// Warnings for the user, a line each.
   std::string warnings;
 };
 
@@ -42,7 +46,7 @@ enum class Kernels {
   linked  ///< into the artifact, so that other processes can run it
 };
 
-/// What bounds the rounding of an update.
+/// Bounds the rounding of an update.
 struct UpdateRule {
   bool isAdam = false;
   double beta1 = 0;
@@ -60,10 +64,10 @@ bool hasCompiler();
 /// A module, parsed once and compiled as often as wanted.
 class SourceModule {
 public:
-  /// Reads `text`, which came from the file `name`.
-  /// Compiled kernels are kept for later runs, up to `cacheLimit` bytes; 0: as
-  /// many as there are. They are for `target`; empty: what the module says, or
-  /// this machine. Fails (usage) if nobody knows it.
+  /// Reads `text`, the content of file `name`. Compiled kernels are cached for
+  /// later runs, up to `cacheLimit` bytes; 0: no limit. They are for `target`;
+  /// empty: the module's target, or this machine. Fails (usage) if it is
+  /// unknown.
   static pprt::Expected<std::unique_ptr<SourceModule>>
   parse(const std::string &name, const std::string &text, uint64_t cacheLimit,
         const std::string &target);
@@ -112,6 +116,10 @@ private:
   explicit SourceModule(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
 };
+
+/// Makes every float of a verified level 1 module f64, for --verify of low
+/// precision. Inputs and labels keep their types and are converted on entry.
+void widenToF64(mlir::ModuleOp module);
 
 } // namespace pp::run
 

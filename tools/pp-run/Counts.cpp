@@ -1,11 +1,11 @@
-//===- Counts.cpp - what devices counted ----------------------------------===//
+//===- Counts.cpp - sums counts of devices --------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Only numbers travel between processes: all have the same names.
 //
 //===----------------------------------------------------------------------===//
-#include "Counts.h"
+#include "Run.h"
 
 #include <cstring>
 

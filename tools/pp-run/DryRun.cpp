@@ -1,4 +1,4 @@
-//===- DryRun.cpp - everything that is known before a run -----------------===//
+//===- DryRun.cpp - predicts a run ----------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -6,13 +6,14 @@
 // compiled, no arena allocated.
 //
 //===----------------------------------------------------------------------===//
-#include "DryRun.h"
 #include "Launch.h"
-#include "PredictionReport.h"
+#include "Run.h"
+#include "pp/Predict/Prediction.h"
 #include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
 #include "pprt/host/Measure.h"
+#include <ostream>
 
 using namespace pp::run;
 using namespace pprt;
@@ -32,7 +33,7 @@ static Status writePredictedTrace(const std::string &path,
                               : Trace());
 }
 
-/// What is proved of a program without findings (pprt/Checks.h).
+/// The proofs for a program without findings (pprt/Checks.h).
 static std::string describeChecks(const Options &options) {
   std::string text = "checked: no races, nothing is read before it is written, "
                      "messages match, no deadlock in any order of events";
@@ -41,7 +42,7 @@ static std::string describeChecks(const Options &options) {
   return text + "\n";
 }
 
-/// Each rank has one of its own, as stagingOf() says.
+/// Each rank has a GPU, as in stagingOf().
 static DeviceMemory predictGpu(const Options &options,
                                const ppx::ArtifactT &artifact, const Mesh &mesh,
                                const std::vector<uint64_t> &staging) {
@@ -85,7 +86,7 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
   Report report;
   report.device = options.device;
   report.compileMs = report.passesMs = passesMs;
-  pp::predict::reportPrediction(artifact, *mesh, prediction, report);
+  reportPrediction(artifact, *mesh, prediction, report);
   report.deviceMemory = std::move(devices);
   if (!options.report.empty())
     if (Status status = writeReport(options.report, report); !status.ok())

@@ -1,12 +1,12 @@
-//===- Interrupt.cpp - ending a run by hand -------------------------------===//
+//===- Interrupt.cpp - handles signals ------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A terminal that goes away (SIGHUP), or a reader of the output that does
-// (SIGPIPE), ends a run as a user does, and not before what it learnt is saved.
+// A lost terminal (SIGHUP) or reader of the output (SIGPIPE) ends a run like a
+// user's signal, after its parameters are saved.
 //
 //===----------------------------------------------------------------------===//
-#include "Interrupt.h"
+#include "Run.h"
 #include "pprt/Files.h"
 
 #include <atomic>

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What --launcher names. All processes are started with the same options and do
-// the same; what cannot be done alike, process 0 does: it compiles, tells and
-// writes. Whatever fails anywhere is agreed upon before anybody goes on.
+// Runs as --launcher says. All processes start with the same options and do the
+// same; process 0 alone compiles, prints and writes. All processes agree on a
+// failure before any goes on.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_LAUNCH_H
@@ -30,8 +30,8 @@ pprt::Status compareFiles(pprt::World &world,
                           const pprt::Expected<uint32_t> &mine,
                           const std::string &option);
 
-/// Returns at once in the first process. What fails before there is a world
-/// mostly fails in all of them: the first tells of it, whose end is that of the
+/// Returns at once in the first process. Failures before the world exists
+/// usually occur in all processes: the first prints it, and its end ends the
 /// others.
 void letFirstTell();
 
@@ -49,8 +49,8 @@ pprt::Status share(pprt::World &world, const Options &options,
 /// if there are none.
 std::vector<uint64_t> stagingOf(const pprt::TransportModel &model,
                                 const pprt::ppx::ArtifactT &artifact);
-/// The same before the devices are there. Of a dry run: each rank has one of
-/// its own, and with --launcher=mpi a process.
+/// The same before the devices exist. In a dry run each rank has a device, and
+/// with --launcher=mpi a process.
 std::vector<uint64_t> stagingOf(const Options &options,
                                 const pprt::World &world,
                                 const pprt::ppx::ArtifactT &artifact);
@@ -58,12 +58,12 @@ std::vector<uint64_t> stagingOf(const Options &options,
 /// Whether all ranks are on one GPU; not of a dry run, which is of no machine.
 bool shareGpu(const Options &options, const pprt::World &world);
 
-/// Ranks of one GPU, and what the engine allocates there for them.
+/// Ranks of one GPU, and the engine's memory for them.
 struct GpuUse {
   pprt::RankRange ranks;
   pprt::enqueued::MemoryNeeds needs;
 };
-/// Of the GPU that takes most. `staging` is stagingOf().
+/// The GPU with the largest use. `staging` is stagingOf().
 GpuUse findLargestGpu(const Options &options, bool isShared,
                       const pprt::ppx::ArtifactT &artifact,
                       const pprt::Mesh &mesh,

@@ -2,13 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The executor, the matching and the transport do all that they do for a device
-// that computes, so a program that ends here ends there. There are no values,
-// and so no losses; the time that it takes is the runtime's own.
+// The executor, the matching and the transport work as for a device that
+// computes, so a program that ends here ends there. There are no values, and so
+// no losses; the time is that of the runtime itself.
 //
 //===----------------------------------------------------------------------===//
-#include "NullRun.h"
-#include "Counts.h"
+#include "Run.h"
 #include "pprt/Communication.h"
 #include "pprt/Files.h"
 #include "pprt/Ranks.h"
@@ -24,8 +23,8 @@
 using namespace pp::run;
 using namespace pprt;
 
-/// What the program says that "null" counts, of a setup, some steps and a
-/// teardown; and `instructions`, which nobody counts.
+/// The counts that the program implies for "null": of a setup, some steps and a
+/// teardown; and `instructions`, which the device does not count.
 static std::vector<NamedCount> predict(const Ranks &ranks, RankRange range,
                                        uint64_t steps) {
   uint64_t instructions = 0, launches = 0, copies = 0, flags = 0, commOps = 0,

@@ -25,17 +25,16 @@ using pprt::Status;
 
 namespace {
 
-/// Sets a field; returns what was expected, or null when `value` was
-/// understood.
+/// Sets a field; returns what was expected, or null if `value` is valid.
 using Reader = const char *(*)(std::string_view value, Options &options);
 
 struct Option {
   std::string_view name;
-  /// What stands behind `=`; empty for a switch.
+  /// The text after `=`; empty for a switch.
   std::string_view value;
   std::string_view help;
   Reader read;
-  /// What it is refused without.
+  /// An option that this one requires.
   unsigned needs = 0;
 };
 
@@ -65,7 +64,8 @@ const char *readResult(std::string_view text, std::string &field) {
                        : nullptr;
 }
 
-/// What others write differently; a name without a format is nobody's.
+/// Detects files with the extension of another format; a name without an
+/// extension is accepted.
 bool isOfOtherFormat(std::string_view file) {
   for (std::string_view suffix : {".npz", ".npy", ".pt", ".pth", ".bin"})
     if (file.size() > suffix.size() &&
@@ -269,7 +269,7 @@ Status unknownOption(std::string_view name, bool hasValue) {
   return usageError(message);
 }
 
-/// A target is of processors or of GPUs, as is what runs its code.
+/// The target and the device must both be processors or both GPUs.
 Status checkTarget(const Options &result) {
   const pprt::Target *target = pprt::findTarget(result.target);
   if (!target)
@@ -288,7 +288,7 @@ Status checkTarget(const Options &result) {
   return {};
 }
 
-/// What no option can tell alone.
+/// Checks that concern several options.
 Status checkTogether(const Options &result,
                      const std::set<std::string_view> &seen) {
   // At once, rather than to ask for another option that is lacking as well.
@@ -367,7 +367,7 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
       return unknownOption(name, hasValue);
     const std::string spelling = "'--" + std::string(name) + "'";
     if (!seen.insert(name).second)
-      return usageError(spelling + " expects to be given once, got it twice");
+      return usageError(spelling + " is given twice; give it once");
     if (hasValue == option->value.empty())
       return usageError(
           spelling +

@@ -22,8 +22,8 @@ struct Options {
   std::string input;
   std::string parallelize;
   std::string data = "random";
-  /// What kernels are for, or which image of an artifact runs; empty: what is
-  /// best here.
+  /// The target of kernels, or the image of an artifact that runs; empty: the
+  /// best one here.
   std::string target;
   uint64_t steps = 10;
   uint64_t seed = 0;
@@ -31,23 +31,22 @@ struct Options {
   std::string parameters, save, report, trace, metrics, reference, code;
   /// How many of the last steps the trace has.
   uint64_t traceSteps = 1;
-  /// What the ranks run on, one of pprt::deviceNames().
+  /// The device of the ranks, one of pprt::deviceNames().
   std::string device = "cpu";
   /// Whether the command line says so.
   bool givesDevice = false;
-  /// What the ranks are: `threads`, or `mpi` for processes; empty: `mpi` where
-  /// a launcher started several processes.
+  /// Ranks are `threads`, or processes of `mpi`; empty: `mpi` if a launcher
+  /// started several processes.
   std::string launcher;
-  /// Whether a GPU plays what it has recorded of a step.
+  /// Whether a GPU launches captured steps.
   std::optional<bool> graph;
   uint64_t hangTimeoutSeconds = 30; ///< 0: none
   bool verify = false;
-  /// Tell what a run would need, and make none.
+  /// Predicts a run instead of running.
   bool dryRun = false;
-  /// Bytes that a rank may use, or a GPU, whose ranks share them; nothing: as
-  /// many as it wants.
+  /// Limit in bytes for a rank, or for a GPU with all its ranks; nothing: none.
   std::optional<uint64_t> memoryLimit;
-  /// Bytes that compiled kernels may take in the cache; likewise.
+  /// Limit in bytes of the cache of compiled kernels; nothing: none.
   std::optional<uint64_t> cacheLimit = uint64_t(256) << 20;
   /// Whether the command line says so.
   bool givesCacheLimit = false;

@@ -1,13 +1,13 @@
-//===- Overwrites.cpp - what is read is not written over ------------------===//
+//===- Overwrites.cpp - refuses to overwrite inputs -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A slip of the command line must not cost a model or a corpus. Parameters are
-// the exception: going on from a file and saving to it is what a user means,
-// and it is replaced only when the new one is complete.
+// A typing error must not cost a model or a corpus. Parameters are the
+// exception: continuing from a file and saving to it is intended, and the file
+// is replaced only when the new one is complete.
 //
 //===----------------------------------------------------------------------===//
-#include "Overwrites.h"
+#include "Run.h"
 #include "pprt/Files.h"
 
 #include <filesystem>
@@ -19,14 +19,14 @@ using namespace pprt;
 namespace {
 
 struct File {
-  /// Of the option that names it, or what it is.
+  /// The option that names it, or its kind.
   std::string what;
   std::string path;
 };
 
 } // namespace
 
-/// Of `--data=KIND:PATH` the path; empty if it is of another kind.
+/// The path of `--data=KIND:PATH`; empty for another kind.
 static std::string pathOfData(const Options &options, const std::string &kind) {
   return options.data.compare(0, kind.size(), kind) == 0
              ? options.data.substr(kind.size())
@@ -58,7 +58,7 @@ Status pp::run::checkOverwrites(const Options &options,
                                     {"the plan", planFile}};
   auto refuse = [](const File &output, const std::string &other) {
     return Status(ExitCode::usage, output.what +
-                                       " expects a file of its own, got '" +
+                                       " expects another file, got '" +
                                        output.path + "', which is " + other);
   };
   for (size_t i = 0; i < outputs.size(); ++i) {

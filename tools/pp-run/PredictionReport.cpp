@@ -2,8 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: the prediction for an artifact that passed the checks. Out: the report's
+// parts that are known before a run.
+//
 //===----------------------------------------------------------------------===//
-#include "PredictionReport.h"
+#include "Run.h"
+#include "pp/Predict/Prediction.h"
 
 using namespace pp::predict;
 using namespace pprt;
@@ -25,7 +29,7 @@ static StageReport describe(const Prediction &prediction, size_t index) {
   return stage;
 }
 
-void pp::predict::reportPrediction(const ppx::ArtifactT &artifact,
+void pp::run::reportPrediction(const ppx::ArtifactT &artifact,
                                    const Mesh &mesh,
                                    const Prediction &prediction,
                                    Report &report) {

@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Partitioning, by a pass or by hand, keeps what a step is called from outside.
-// Here that is compared, so that only numbers are left to differ.
+// Partitioning, by a pass or by hand, keeps the names of a step's interface.
+// This compares them, so that only numbers can differ.
 //
 //===----------------------------------------------------------------------===//
-#include "Reference.h"
+#include "Verify.h"
 
 #include <map>
 #include <set>

@@ -1,27 +1,21 @@
-//===- Run.cpp - what pp-run does -----------------------------------------===//
+//===- Run.cpp - runs the options of pp-run -------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: the options. In order: the program is loaded or compiled, checked,
-// verified if asked, trained, and what was learnt and measured is written.
-// Nothing is written before everything before it succeeded. Several processes
-// do all of it together, and agree after whatever may fail in one of them.
+// verified if requested, and trained, then parameters and measurements are
+// written. Nothing is written before all earlier steps have succeeded. Several
+// processes do all of it together, and agree after each step that may fail in
+// one of them.
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
 #include "../Process.h"
-#include "../Shortage.h"
 #include "Compile.h"
-#include "Counts.h"
-#include "DryRun.h"
-#include "Interrupt.h"
 #include "Launch.h"
-#include "NullRun.h"
-#include "Overwrites.h"
-#include "PredictionReport.h"
 #include "Source.h"
-#include "Train.h"
 #include "Verify.h"
+#include "pp/Predict/Prediction.h"
 #include "pprt/Artifact.h"
 #include "pprt/Backend.h"
 #include "pprt/Checks.h"
@@ -38,7 +32,7 @@ using namespace pprt::host;
 
 namespace {
 
-/// Whether all that a GPU has is within the limit.
+/// Whether the memory of each GPU is within the limit.
 Status checkGpus(const Options &options, bool isShared,
                  const ppx::ArtifactT &artifact,
                  const std::vector<uint64_t> &staging) {
@@ -100,7 +94,7 @@ Status checkProgram(const Options &options, const World &world,
   return Status(status.code(), options.input + ": " + status.message());
 }
 
-/// What cannot be told or written is better known before hours of training.
+/// Fails before hours of training if results cannot be returned or written.
 Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
   if (!findLoss(artifact))
     return Status(ExitCode::badArtifact,
@@ -116,8 +110,8 @@ Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
   return {};
 }
 
-/// Writes all that can be written, whatever else cannot; in process 0, to which
-/// the others give what they have.
+/// Writes every output that can be written, even if others fail, in process 0,
+/// to which the others send their data.
 Status writeResults(const Options &options, const Session &session,
                     const World &world, const Report &report,
                     const LastSteps *lastSteps) {
@@ -183,8 +177,8 @@ Status prepareProgram(Options &options, World &world, Source &source,
   return share(world, options, *level, source.program);
 }
 
-/// Compares with the model. Of several processes the first does, while the
-/// others repeat what it does to the sessions that all share.
+/// Compares with the model. With several processes the first one does, while
+/// the others repeat its calls to the shared sessions.
 Expected<VerifyReport> verifyIn(std::shared_ptr<World> world,
                                 const Source &source, const Start &start) {
   Expected<VerifyReport> verified = VerifyReport();
@@ -223,8 +217,8 @@ void tellOfUnfused(const std::vector<UnfusedProduct> &products) {
   std::cout << std::endl;
 }
 
-/// Threads are planned, with the memory that each needs: a run cannot add any.
-/// Whoever names them knows.
+/// Threads are planned, with the memory that each needs, so a run cannot add
+/// any. No hint if the user named them.
 void tellOfIdleCores(const Options &options, const World &world,
                      const Session &session) {
   const uint64_t ranks =
@@ -312,7 +306,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     return session.status();
   if (tells)
     tellOfIdleCores(options, *world, **session);
-  // So that nobody takes it for the real one.
+  // Distinguishes emulated devices from real ones.
   if (const std::string &name = (*session)->device();
       tells && !options.quiet && name != options.device)
     std::cout << "on " << name << ", emulated libraries: times mean nothing"
@@ -338,8 +332,8 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     if (all && tells && !options.quiet)
       std::cout << options.device << " counted " << printCounts(*all) << "\n";
   }
-  // A run that ended between steps keeps what it learnt, as if it had been
-  // asked for fewer; one that failed within a step only tells what it measured.
+  // A run that ended between steps saves its parameters, like one with fewer
+  // steps; one that failed within a step only reports its measurements.
   Options results = options;
   if (!keeps)
     results.save.clear();
@@ -351,7 +345,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
         pp::predict::predict((*session)->artifact(), (*session)->mesh());
     prediction.staging =
         stagingOf((*session)->transportModel(), (*session)->artifact());
-    pp::predict::reportPrediction((*session)->artifact(), (*session)->mesh(),
+    reportPrediction((*session)->artifact(), (*session)->mesh(),
                                   prediction, report);
   }
   if (tells && isMeasured)
@@ -377,7 +371,7 @@ Status pp::run::run(const Options &options) {
   const Status status = runIn(*world, options);
   if (status.ok() || (*world)->processCount() == 1)
     return status;
-  // All agree on it, and one tells. The first to leave ends the others.
+  // All agree on it, and one prints it. The first to leave ends the others.
   if ((*world)->process() == 0)
     printError(status);
   (void)(*world)->agree(status, /*interrupted=*/false);

@@ -1,4 +1,4 @@
-//===- Source.cpp - what a run is of --------------------------------------===//
+//===- Source.cpp - the program of a run ----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -26,7 +26,7 @@ Expected<std::string> readInput(const std::string &path) {
   return readFile(path, FLATBUFFERS_MAX_BUFFER_SIZE);
 }
 
-/// What isArtifact() looks at.
+/// The bytes that isArtifact() reads.
 constexpr uint64_t kHeadBytes = 8;
 
 bool isArtifact(const std::string &path, const std::string &content) {
@@ -38,8 +38,9 @@ bool isArtifact(const std::string &path, const std::string &content) {
   return hasIdentifier || hasSuffix;
 }
 
-/// What --target names has to run on the devices of this run, which are of
-/// `level`. `instead`: what is taken where it is left out; null if nothing is.
+/// The image that --target names has to run on the devices of this run, which
+/// are of `level`. `instead`: the image without --target; null if there is
+/// none.
 Status checkTargetRuns(const Options &options, const std::string &needed,
                        const std::string &level, const std::string *instead) {
   if (options.target.empty() || options.dryRun || options.device == "null" ||
@@ -54,7 +55,7 @@ Status checkTargetRuns(const Options &options, const std::string &needed,
           (instead ? "; leave out --target, which takes " + *instead : ""));
 }
 
-/// Of a file with several images.
+/// Checks a file with several images.
 Status checkImageRuns(const Options &options, const ppx::ArtifactT &artifact,
                       const InputFile &file, const std::string &level) {
   const Expected<ppx::HeadT> head = loadHead(file);
@@ -83,9 +84,9 @@ Expected<std::string> describeImages(const InputFile &file,
   return table.print() + "\n";
 }
 
-/// Of several images the best that processors of `level` run, unless the
-/// options name one. Of a file nothing else is read; without one, `content` is
-/// all there is.
+/// Loads the best image that processors of `level` run, or the one that the
+/// options name, and reads nothing else of a file; without a file, `content` is
+/// everything.
 Expected<Source> loadImage(const Options &options, const std::string &level,
                            const std::optional<InputFile> &file,
                            const std::string &content) {
@@ -99,8 +100,8 @@ Expected<Source> loadImage(const Options &options, const std::string &level,
                   "kernels, got the artifact " +
                       options.input);
   ImageChoice choice = {options.target, level};
-  // Nothing of a dry run is for this machine: any image can be told of, unless
-  // a device is asked about.
+  // A dry run is not for this machine: it can describe any image, unless a
+  // device is given.
   if (options.dryRun && file && options.target.empty() && !options.givesDevice)
     if (Expected<ppx::HeadT> head = loadHead(*file);
         head && !head->images.empty() && !chooseImage(head->images, choice))

@@ -1,4 +1,4 @@
-//===- Source.h - what a run is of ------------------------------*- C++ -*-===//
+//===- Source.h - the program of a run --------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -24,16 +24,16 @@ struct Source {
   std::unique_ptr<SourceModule> module;
   Compiled program;
   std::vector<uint64_t> staging; ///< stagingOf(), if it was checked
-  /// What a file has, for a dry run to tell; empty for a module.
+  /// Description of a file's images for a dry run; empty for a module.
   std::string images;
 };
 
-/// `level` is what the devices of all processes have (pprt/Processor.h).
+/// `level` is that of the devices of all processes (pprt/Processor.h).
 pprt::Expected<Source> loadSource(const Options &options,
                                   const pprt::World &world,
                                   const std::string &level);
 
-/// What --reference names; null if it names nothing.
+/// The module or artifact of --reference; null without the option.
 pprt::Expected<std::unique_ptr<SourceModule>>
 loadReference(const Options &options);
 

@@ -1,9 +1,10 @@
-//===- Stepper.h - anything that can do a training step ---------*- C++ -*-===//
+//===- Stepper.h - makes training steps -------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `--verify` compares: a session, or the reference interpreter. Both
-// start from the same values, take the same batches, and tell the same things.
+// The two sides of `--verify`: a session, or the reference interpreter. Both
+// start from the same values, take the same batches, and return the same
+// values.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_STEPPER_H
@@ -29,14 +30,14 @@ public:
   virtual pprt::Status follow(const pprt::Session &leader, double rounding) = 0;
 };
 
-/// Moves every value by that part of it, up or down as its place says: what
-/// that does to a step, any rounding on the way may do.
+/// Changes every value by that relative amount, up or down depending on its
+/// place: the effect on a step bounds that of any rounding.
 void shake(std::vector<double> &values, double rounding);
 
 /// Steps a session that has begun; it must outlive the stepper.
 std::unique_ptr<Stepper> makeSessionStepper(pprt::Session &session);
 
-/// What a session's parameters and states hold.
+/// The parameters and states of a session.
 pprt::Expected<pprt::host::StepValues>
 readArguments(const pprt::Session &session);
 

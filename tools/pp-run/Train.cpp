@@ -2,14 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a device runs behind the host the next step is begun before the one
-// before it is waited for: so the losses come a step later, and the device need
-// not wait for batches or for what is told. The time of a step ends when the
-// device was seen to end it; what a device waits for data is none of it.
+// If a device runs behind the host, the next step is begun before the previous
+// one is awaited: losses come a step later, and the device does not wait for
+// batches or for output. A step ends when the host sees the device end it;
+// waits for data do not count.
 //
 //===----------------------------------------------------------------------===//
-#include "Train.h"
-#include "Interrupt.h"
+#include "Run.h"
 #include "Stepper.h"
 #include "pprt/host/Metrics.h"
 #include "pprt/host/ProgressLine.h"
@@ -27,8 +26,8 @@ using namespace pprt;
 using namespace pprt::host;
 
 using Clock = std::chrono::steady_clock;
-/// How often a step is asked whether it has ended while its next batch is not
-/// there: what a time of it may be wrong by.
+/// Interval for polling a step while its next batch is not there: the error of
+/// its time.
 static constexpr std::chrono::milliseconds kLooking(1);
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
@@ -58,7 +57,7 @@ static ProgressLine::Style styleFor(const Options &options,
              : ProgressLine::Style::lines;
 }
 
-/// How wide the terminal is; 80 where nobody knows.
+/// The width of the terminal; 80 if unknown.
 static unsigned terminalColumns() {
   winsize size = {};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
@@ -74,11 +73,11 @@ public:
            Report &report, LastSteps *lastSteps)
       : session(session), loss(*findLoss(session.artifact())),
         tells(world.process() == 0), report(report), lastSteps(lastSteps),
-        // Of times there are those of one step alone.
+        // With times of single steps, one step at a time.
         ahead(lastSteps ? 1 : session.stepsAhead()),
         progress(std::cout, styleFor(options, world), options.steps,
                  session.artifact().items_per_step,
-                 // Tokens are what a language model's step is measured in.
+                 // The steps of a language model are measured in tokens.
                  session.findArgument("tokens") ? "tokens" : "samples",
                  terminalColumns()) {}
 
@@ -88,10 +87,10 @@ public:
   /// The next step's batch; looks meanwhile.
   Status await(ReadAhead &batches, Batch &batch);
   /// Begins a step with the inputs that are set, for which the host has waited
-  /// since `asked`, and waits for those before it, as far as there have to be
-  /// fewer. A failure to tell of them is in `told`.
+  /// since `asked`, and waits for earlier ones, as far as too many are in
+  /// flight. A failure to report them is in `told`.
   Status step(Clock::time_point asked, Status &told);
-  /// Waits for all that are under way.
+  /// Waits for all steps in flight.
   Status finish(Status &told);
 
 private:
@@ -178,7 +177,7 @@ Status Training::finishOldest(Status &told) {
   }
   if (std::isfinite(its.loss))
     return {};
-  // Of those behind it nobody wants to know.
+  // Later steps are dropped.
   for (; clock.size() > 0; clock.finish(Clock::now()))
     (void)session.wait();
   return Status(ExitCode::nonFinite, "step " + std::to_string(its.step) +
@@ -219,10 +218,10 @@ Status pp::run::train(Session &session, const Batches &batches,
   }
   if (Status status = training.finish(end); !status.ok())
     return status;
-  // What was learnt is saved, however long that takes.
+  // Parameters are saved, however long that takes.
   world.watch({});
-  // An interrupted run ends as one of fewer steps, and so does one whose data
-  // cannot be read any further. Of no steps at all it was not begun.
+  // An interrupted run ends like one with fewer steps, and so does one whose
+  // data cannot be read any further. Without any step it counts as not begun.
   if (options.steps > 0)
     if (Status status = session.end(); !status.ok())
       return status;

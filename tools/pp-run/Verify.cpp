@@ -4,8 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
-#include "Interrupt.h"
-#include "Reference.h"
+#include "Run.h"
 #include "pprt/host/Compare.h"
 #include "pprt/host/Parameters.h"
 
@@ -24,7 +23,7 @@ static constexpr double interpretedFlops = 5e8;
 
 namespace {
 
-/// What bounds errors.
+/// The measure of errors.
 enum class Yardstick {
   any,       ///< what any model may have
   oneDevice, ///< the unpartitioned program in the type of the model
@@ -34,8 +33,8 @@ enum class Yardstick {
 bool isLowPrecision(double roundoff) { return roundoff > 0x1p-24; }
 bool isDouble(double roundoff) { return roundoff < 0x1p-24; }
 
-/// Of what a step computes and keeps, or of factors that its products round.
-/// The yardstick runs on processors, which round no factors.
+/// The roundoff of a step's values, or of factors that its products round. The
+/// yardstick runs on processors, which round no factors.
 double roundoffOf(const SourceModule &module, const Compiled &program) {
   constexpr double tf32 = 0x1p-11;
   for (const auto &kernel : program.artifact->kernels)
@@ -59,8 +58,8 @@ double shakesOfStep(double roundoff) {
   return isLowPrecision(roundoff) ? 4 : 16;
 }
 
-/// A difference that no rounding excuses: what is all wrong, as zeros are, has
-/// a relative one of 1.
+/// An error beyond any rounding: a completely wrong tensor, such as zeros, has
+/// a relative error of 1.
 constexpr double kLoose = 0.1;
 
 /// A model that one rounding changes by more is judged by nothing.
@@ -150,7 +149,7 @@ template <typename T> std::optional<double> errorOf(const T &worst) {
   return worst.tensor == "-" ? std::nullopt : std::optional(worst.error);
 }
 
-/// Of either comparison.
+/// For either comparison.
 template <typename T> VerifyReport makeReport(const T &errors, bool isByRate) {
   VerifyReport report;
   report.loss = errorOf(errors.loss);
@@ -212,7 +211,7 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   return session;
 }
 
-/// Whether what is to be compared can be. A reference gets ready for it.
+/// Whether the comparison is possible. Prepares a reference.
 static Status prepare(const Compared &compared) {
   if (!compared.reference) {
     if (compared.module && compared.module->isModel())
@@ -235,7 +234,7 @@ static Status prepare(const Compared &compared) {
   return matchReference(*compared.program.artifact, *compiled->artifact);
 }
 
-/// Compares the first steps. Prints what differs only if `isLast`.
+/// Compares the first steps. Prints differences only if `isLast`.
 static Expected<VerifyReport> compareSteps(const Compared &compared,
                                            const Start &start, Yardstick bound,
                                            bool isLast, std::ostream &out) {
@@ -278,7 +277,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
     twin = makeSessionStepper(*twinSession);
   }
 
-  // What is measured is compared with f64, and so is its yardstick.
+  // Measured programs are compared with f64, and so is their yardstick.
   const double roundoff = roundoffOf(module, program);
   const bool isInterpreted = module.stepFlops() <= interpretedFlops;
   std::unique_ptr<Session> judgeSession, yardstickSession;
@@ -310,8 +309,8 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
       return created.status();
     yardstickSession = std::move(*created);
     yardstick = makeSessionStepper(*yardstickSession);
-    // The yardstick comes from the same compiler, so f32 asks what rounding
-    // alone explains. In less than f32, sums round otherwise than results.
+    // The yardstick comes from the same compiler, so f32 is bounded by rounding
+    // alone. In less than f32, sums round otherwise than results.
     if (isInterpreted && !isLowPrecision(roundoff)) {
       Expected<std::unique_ptr<Stepper>> interpreter = module.interpret(
           parallelize, start.batches.names(), /*isRounded=*/true);
@@ -327,7 +326,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
                    : std::nullopt;
   Comparison comparison(boundsFor(roundoff, *rule), adam.value_or(Adam()));
   const bool isByRate = comparison.bounds.byLearningRate;
-  // What any model may have, one may have that rounds more.
+  // Bounds of a model that rounds more include those of any model.
   LowPrecisionComparison lowComparison(
       isLowPrecision(roundoff) ? roundoff : comparison.bounds.gradients / 2,
       adam,
@@ -370,7 +369,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
     }
     if (!twin) {
       values.insert(values.begin() + 1, values[0]);
-      // What tells no gradients may tell Adam's averages of them. In low
+      // A program without gradients may have Adam's averages of them. In low
       // precision these round too much.
       if (adam && !isLowPrecision(roundoff))
         for (StepValues &its : values)
@@ -380,7 +379,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
         its.gradients = keepCommon(std::move(its.gradients), told);
     }
     const std::string name = "step " + std::to_string(step + 1);
-    // A model that diverges by itself tells nothing about its partition.
+    // A model that diverges by itself says nothing about its partition.
     for (const StepValues *mine : {&values[0], &values[1]}) {
       const std::string found = findNonFinite(*mine);
       if (found.empty())
@@ -408,7 +407,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
       comparison.add(name, values[0], values[1], values[2], rate);
   }
   lowComparison.finish();
-  // What the gradients explain is measured already.
+  // The part that the gradients explain is measured already.
   if (isMeasured && isByRate)
     lowComparison.parameters = {comparison.parameters.error,
                                 comparison.bounds.parameters,

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs three things side by side on the same values and batches: the program
-// as it is, which tells losses and updated parameters; a twin that also tells
-// every gradient; and a judge, which is the unpartitioned model.
+// Runs three things side by side on the same values and batches: the program,
+// which returns losses and updated parameters; a twin that also returns every
+// gradient; and a judge, the unpartitioned model.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_VERIFY_H
@@ -14,6 +14,7 @@
 #include "Options.h"
 #include "pprt/World.h"
 #include "pprt/host/Batches.h"
+#include "pprt/host/Compare.h"
 #include "pprt/host/Report.h"
 #include "pprt/host/SafeTensors.h"
 
@@ -21,7 +22,7 @@
 
 namespace pp::run {
 
-/// What every session of a run starts from.
+/// The start of every session of a run.
 struct Start {
   const Options &options;
   const pprt::host::Batches &batches;
@@ -29,7 +30,7 @@ struct Start {
   const pprt::host::SafeTensors *parameters = nullptr;
   /// The processes that share it; null: this one alone.
   std::shared_ptr<pprt::World> world = nullptr;
-  /// Whether these repeat what process 0 does to its sessions.
+  /// Whether the other processes repeat the calls of process 0 to its sessions.
   bool leads = false;
   /// The judge of another device runs on processors.
   bool judges = false;
@@ -39,19 +40,34 @@ struct Start {
 pprt::Expected<std::unique_ptr<pprt::Session>>
 startSession(const Compiled &program, const Start &start);
 
-/// Who is compared with whom.
+/// The two sides of a comparison.
 struct Compared {
-  /// What the program was compiled from; null for an artifact.
+  /// The source of the program; null for an artifact.
   SourceModule *module;
-  /// What the module, if it is still a model, is compared with; null: itself.
+  /// The reference of the module, if it is still a model; null: itself.
   SourceModule *reference;
   const Compiled &program;
 };
 
 /// Compares the first steps and prints a table to `out` unless told to be
-/// quiet. A difference is no failure here: the report tells.
+/// quiet. A difference is no failure here; the report has it.
 pprt::Expected<pprt::host::VerifyReport>
 verify(const Compared &compared, const Start &start, std::ostream &out);
+
+/// Whether two programs compute the same step, however partitioned: equal
+/// names, roles, element types and shapes of arguments, equal metrics. Fails
+/// (usage) with the first difference.
+pprt::Status matchReference(const pprt::ppx::ArtifactT &program,
+                            const pprt::ppx::ArtifactT &reference);
+
+/// The gradients of a step of Adam, computed from its first average: after the
+/// step it is beta1 times `before` plus (1 - beta1) times the gradient.
+pprt::host::Values gradientsOf(const pprt::host::Values &states,
+                               const pprt::host::Values &before, double beta1);
+
+/// `values` without the tensors that `other` lacks.
+pprt::host::Values keepCommon(pprt::host::Values values,
+                              const pprt::host::Values &other);
 
 } // namespace pp::run
 

@@ -2,8 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a verified module of level 1, with its training step or without. Out: the
+// same with every float as f64.
+//
 //===----------------------------------------------------------------------===//
-#include "WidenModule.h"
+#include "Compile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"

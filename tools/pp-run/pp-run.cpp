@@ -2,8 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the options, does what they ask for, and turns the status into the exit
-// code.
+// Reads the options, runs them, and turns the status into the exit code.
 //
 //===----------------------------------------------------------------------===//
 #include "../Process.h"
@@ -33,6 +32,7 @@ int main(int argc, char **argv) {
     pp::run::letFirstTell();
     pp::run::printError(status);
   }
-  // A kernel that did not end may still use what a proper end would destroy.
+  // A kernel that is still running may use memory that a normal exit would
+  // free.
   _exit(int(status.code()));
 }

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A contraction kernel is a dot_general or a convolution, the views it reads
-// its operands through and the view it is written through, a constant factor,
-// added biases or residuals, an activation or its gradient, and sums of an
-// operand. This analysis reads one as the record the runtime runs.
+// A contraction kernel is a dot_general or a convolution with views of its
+// operands and of its result, a constant factor, added biases or residuals, an
+// activation or its gradient, and sums of an operand. This analysis turns one
+// into the record that the runtime runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_CONTRACTION_H
@@ -13,16 +13,19 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pprt/Ppx.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
 
 namespace pp {
 
-/// Whether `op` multiplies and adds up: what a library is asked for.
+/// Whether `op` is a product that a library may compute.
 bool isContraction(mlir::Operation *op);
 
 /// The contraction that `kernel` computes; failure, without a message, if no
-/// record says it. Whether it can be run is the target's to say. The kernel's
-/// arguments are lhs, rhs and what its epilogues read, in order; its first
-/// result is the contraction's, the others are what an activation is given, and
+/// record describes it. The target decides whether it can run. The kernel's
+/// arguments are lhs, rhs and the operands of its epilogues, in order; its
+/// first result is the contraction's, the others are inputs of activations, and
 /// sums. The scratchpad's size stays 0: it depends on the number of threads.
 mlir::FailureOr<pprt::ppx::ContractionT>
 matchContraction(mlir::func::FuncOp kernel);
@@ -30,14 +33,32 @@ matchContraction(mlir::func::FuncOp kernel);
 /// The constant by which `op` multiplies its operand `value`, if it does.
 std::optional<double> getConstantFactor(mlir::Operation *op, mlir::Value value);
 
-/// Whether `op` adds up operand `index` (0 lhs, 1 rhs) of a product over all
-/// that the product contracts and nothing else.
+/// Whether `op` sums operand `index` (0 lhs, 1 rhs) of a product over exactly
+/// the dimensions that the product contracts.
 bool isSumOfOperand(mlir::Operation *op, mlir::Operation *product,
                     unsigned index);
 
-/// Whether `op`, which reads `value`, is of a kind that a contraction does to
-/// its result `value` in passing. The target has the last word.
+/// Whether `op`, which reads a contraction's result `value`, is of a kind that
+/// can be its epilogue. The target decides.
 bool isTakenAlong(mlir::Operation *op, mlir::Value value);
+
+/// An activation that a library computes in a product, found in the elementwise
+/// ops of a model or of its gradient.
+struct Activation {
+  /// gelu_tanh, of `value`; or gelu_tanh_gradient: `value` times the derivative
+  /// at `input`.
+  pprt::ppx::EpilogueKind kind;
+  /// For a gradient, the input of the function; otherwise null.
+  mlir::Value input;
+  /// The ops from `value` to the result (the last op's), in block order.
+  /// Results of the others may have more readers.
+  llvm::SmallVector<mlir::Operation *> ops;
+};
+
+/// The activation that the ops of its block compute from `value` and at most
+/// one other tensor, if any. Recognizes it by the values of the expression, not
+/// by its form: models write GELU in many ways, and passes rewrite it.
+std::optional<Activation> matchActivation(mlir::Value value);
 
 } // namespace pp
 

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dimensions of different values that some rule gives the same factor belong to
-// one class: all of them are sharded, and padded, alike. Where a reshape splits
-// a dimension, its class is split into those of its factors, in every value.
+// A class holds the dimensions of different values that some rule gives the
+// same factor: all are sharded, and padded, alike. Where a reshape splits a
+// dimension, its class is split into those of its factors, in every value.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_FACTORCLASSES_H
@@ -19,24 +19,24 @@ class FactorClasses {
 public:
   using Class = int;
 
-  /// Adds a value; its dimensions start as classes of their own.
+  /// Adds a value; each of its dimensions starts as a class.
   void addValue(mlir::Value value);
-  /// Unites what the op's rule puts together. Operands and results that were
-  /// not added are added.
+  /// Unites dimensions with the same factor in the op's rule. Adds operands and
+  /// results that are missing.
   void addOp(mlir::Operation *op, const ShardingRule &rule);
-  /// Unites two values of one type, dimension by dimension, or in one.
+  /// Unites two values of one type, in all dimensions or in one.
   void tie(mlir::Value a, mlir::Value b);
   void tie(mlir::Value a, mlir::Value b, unsigned dim);
 
   /// The classes of a dimension, major to minor, once all ops are in. A number
-  /// stands for its class until something is added.
+  /// is valid until something is added.
   llvm::SmallVector<Class, 2> classesOf(mlir::Value value, unsigned dim) const;
   /// The classes of factor `factor` of an op that was added.
   llvm::SmallVector<Class, 2> classesOf(mlir::Operation *op,
                                         unsigned factor) const;
 
   int64_t size(Class number) const { return nodes[number].size; }
-  /// Classes are below this.
+  /// All classes are below this.
   int numClasses() const { return nodes.size(); }
 
 private:
@@ -45,9 +45,9 @@ private:
     bool isSplit() const { return parts[0] >= 0; }
 
     int64_t size;
-    /// A search shortens the way to the root, which changes no set.
+    /// A search shortens the path to the root, which changes no set.
     mutable int parent = -1;
-    /// Of a split class: its parts, major to minor.
+    /// The parts of a split class, major to minor.
     int parts[2] = {-1, -1};
   };
 

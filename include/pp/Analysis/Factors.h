@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What propagation, padding and the partitioner share: a sharding as lists of
-// mesh axis numbers, its translation from and to attributes, and the two
-// directions between the dimensions of a tensor and the factors of a rule.
+// Shared by propagation, padding and the partitioner: a sharding as lists of
+// mesh axis numbers, its translation from and to attributes, and the mapping
+// between dimensions of a tensor and factors of a rule.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_FACTORS_H
@@ -23,7 +23,7 @@ using Layout = llvm::SmallVector<AxisList, 4>;
 /// A mesh, its symbol, and the axes by number.
 class MeshView {
 public:
-  /// Axes rank as `plan`, if any, says.
+  /// Takes the priorities of axes from `plan`, if any.
   MeshView(MeshAttr mesh, mlir::FlatSymbolRefAttr symbol, PlanAttr plan);
   /// The module's mesh, under its plan; reports the absence of a mesh.
   static mlir::FailureOr<MeshView> of(mlir::ModuleOp module);
@@ -33,15 +33,15 @@ public:
   int numAxes() const { return axisSizes.size(); }
   int64_t size(int axis) const { return axisSizes[axis]; }
   int64_t size(const AxisList &axes) const;
-  /// Into how many shards every dimension is split.
+  /// The number of shards along every dimension.
   llvm::SmallVector<int64_t> shardsOf(const Layout &layout) const;
   mlir::StringAttr name(int axis) const;
   /// Number of the time axis, or -1.
   int timeAxis() const { return time; }
-  /// Which axes go first where two want the same, smallest first: the priority
-  /// of the first open seed that uses the axis, 0 if none does.
+  /// The priority of an axis, smallest first: that of the first open seed that
+  /// uses the axis, 0 if none does.
   int64_t priority(int axis) const { return axisPriorities[axis]; }
-  /// All priorities that axes have, ascending; 0 where there are no axes.
+  /// All priorities, ascending; 0 if there are no axes.
   llvm::ArrayRef<int64_t> priorities() const { return distinctPriorities; }
 
   Layout toLayout(ShardingAttr sharding) const;
@@ -63,20 +63,19 @@ private:
 /// The layout that propagation wrote for an argument or an op's result.
 Layout getLayout(mlir::Value value, const MeshView &mesh);
 
-/// True for an identity whose result need not lie as its operand: a reshard or
-/// a barrier.
+/// True for an identity that may change the layout: a reshard or a barrier.
 bool isLayoutChange(mlir::Operation *op);
 
 /// True if `sharding` has the rank of `type` and names axes of the mesh only.
 bool fits(ShardingAttr sharding, mlir::Type type, const MeshView &mesh);
 
-/// What the passes after propagation begin with.
+/// The input of the passes after propagation.
 struct ShardedMain {
   mlir::func::FuncOp main;
   MeshView mesh;
 
-  /// The module's function and mesh, once it has been checked that every
-  /// argument, op and result has shardings that fit.
+  /// The module's function and mesh. Reports arguments, ops and results without
+  /// shardings that fit.
   static mlir::FailureOr<ShardedMain> of(mlir::ModuleOp module);
 };
 
@@ -92,51 +91,53 @@ llvm::SmallVector<int64_t> mapDims(const TensorFactors &from,
                                    llvm::ArrayRef<int64_t> dims);
 
 /// Deals the axes of a dimension out to its factors of these sizes, major to
-/// minor: a factor takes axes until it is split completely, and the next one
-/// gets some only then. Where the dimension divides, a factor takes axes that
-/// divide it; else as many as it has elements for, and the last one all. So it
-/// is for all up to the axis of micro-batches, for nothing gathers over these.
+/// minor: the next factor gets axes only when the one before is split
+/// completely. If the dimension divides, a factor takes axes that divide it;
+/// otherwise as many as it has elements for, and the last factor takes the
+/// rest. The second rule also holds for the axes up to that of micro-batches,
+/// since nothing is gathered over these.
 Layout splitAxes(const AxisList &axes, llvm::ArrayRef<int64_t> sizes,
                  const MeshView &mesh);
 
-/// The layout a tensor has when its factors have these axes. A minor factor
-/// counts only where the factors before it are split completely, for otherwise
-/// no list of axes describes the dimension.
+/// The layout of a tensor whose factors have these axes. A minor factor counts
+/// only if the factors before it are split completely; otherwise no list of
+/// axes describes the dimension.
 Layout layoutOf(const ShardingRule &rule, const TensorFactors &tensor,
                 const Layout &factorAxes, const MeshView &mesh);
 
-/// Takes axes from minor factors, until no tensor has one behind a factor that
-/// is not split completely: what every tensor can say is what remains.
+/// Removes axes from minor factors until no tensor has an axis behind a factor
+/// that is not split completely, so that every tensor can express the result.
 void dropUnspeakable(const ShardingRule &rule, Layout &factorAxes,
                      const MeshView &mesh);
 
-/// How factors came by their axes.
+/// How factors got their axes.
 struct AxisChoice {
   /// Per axis the tensor (results first) that brought it in, or -1.
   llvm::SmallVector<int, 8> givers;
-  /// The first tensor that lost an axis, or -1; and the axis that a factor has
-  /// in its place, or the same one if another factor has it, or -1 if none has.
+  /// The first tensor that lost an axis, or -1; the lost axis; and the axis
+  /// that the factor has instead, the same axis if another factor has it, or
+  /// -1.
   int loser = -1, lost = -1, kept = -1;
-  /// Axes that split a factor completely, or evenly, by their major part, but
-  /// not whole: the axis and the size of that part.
+  /// Axes whose major part splits a factor completely or evenly, while the
+  /// whole axis does not: the axis and the size of that part.
   llvm::SmallVector<std::pair<int, int64_t>, 1> divisible;
 };
 
-/// Chooses the axes of every factor of an op, those of the first priority
-/// before the others: reductions over which all operands are split alike, then
-/// what the results have, then the operands in order. The first that splits a
-/// factor decides, later ones may extend it, and no axis serves two factors.
-/// This order is the fixed rule that settles conflicts; `choice`, if given, is
-/// set to what it came to.
+/// Chooses the axes of every factor of an op, by priority: first reductions
+/// over which all operands are split alike, then the axes of the results, then
+/// those of the operands in order. The first tensor that splits a factor
+/// decides, later ones may extend it, and no axis serves two factors. This
+/// fixed rule settles conflicts; `choice`, if given, gets the details.
 Layout chooseFactorAxes(const ShardingRule &rule,
                         llvm::ArrayRef<const Layout *> results,
                         llvm::ArrayRef<const Layout *> operands,
                         const MeshView &mesh, AxisChoice *choice = nullptr);
 
-/// The axes with which an op computes on one device, whose results and operands
-/// lie so: chooseFactorAxes, but that between two layouts the result decides.
-/// Where reshapes split one dimension in ways that do not refine each other, a
-/// factor may not divide although every dimension does: it stays whole.
+/// The axes with which an op computes on one device, given the layouts of
+/// results and operands: chooseFactorAxes, except that for a layout change the
+/// result decides. If reshapes split one dimension in ways that do not refine
+/// each other, a factor may not divide although every dimension does: it stays
+/// whole.
 Layout chooseLocalAxes(mlir::Operation *op, const ShardingRule &rule,
                        llvm::ArrayRef<const Layout *> results,
                        llvm::ArrayRef<const Layout *> operands,

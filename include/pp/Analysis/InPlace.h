@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A result of a kernel may overwrite an argument (`pp.inplace`). Where elements
-// are computed apart (pprt::KernelTuning), threads run in any order: each may
-// read of that argument only the element that it overwrites itself, or what its
-// row has read before it stores anything. Who forms kernels asks for it here,
-// and who writes their code holds to it.
+// are computed separately (pprt::KernelTuning), threads run in any order: each
+// may read only the element of that argument that it overwrites itself, or what
+// its row has read before it stores anything. Passes that form kernels ask
+// here, and code generation relies on it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_INPLACE_H
@@ -19,27 +19,27 @@
 
 namespace pp {
 
-/// How a kernel is divided: `pp.rows`, or what stands for it.
+/// How a kernel is divided: `pp.rows` or its default.
 struct KernelRows {
   int64_t rows = 1;
   llvm::SmallVector<RowLayout> results;
 };
 
-/// Whether the kernel sums (or the like) along its rows, and so is computed row
-/// by row; else it is element by element.
+/// Whether the kernel reduces along its rows, and so is computed row by row;
+/// otherwise it is computed element by element.
 bool hasRowSums(mlir::func::FuncOp kernel);
 
-/// Whether a row has the same places of two tensors, each with its layout.
+/// Whether a row has the same elements of two tensors, each with its layout.
 bool haveSameParts(std::pair<mlir::Type, const RowLayout &> left,
                    std::pair<mlir::Type, const RowLayout &> right);
 
-/// Whether a row computes `op`, of which it sees `layout`, once and before it
-/// stores anything: a sum that is one element to it.
+/// Whether a row computes `op`, which it sees as `layout`, once and before it
+/// stores anything: a reduction to one element.
 bool isSummedFirst(mlir::Operation *op, const RowLayout &layout);
 
-/// The first result for which a thread may read of argument `argument` what
-/// another one has overwritten, if result `index` overwrites it; nothing if
-/// there is none. What the kernel's own `pp.inplace` says does not matter.
+/// The first result for which a thread may read an element of argument
+/// `argument` that another thread has overwritten, if result `index` overwrites
+/// it; nothing if there is none. Ignores the kernel's own `pp.inplace`.
 std::optional<unsigned> findLateReader(mlir::func::FuncOp kernel,
                                        const KernelRows &rows, unsigned index,
                                        int64_t argument);

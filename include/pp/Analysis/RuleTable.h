@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers are alike: a deep model has hundreds of thousands of ops, and a few
-// hundred rules. Who keeps a rule per op keeps each of them here, once.
+// Layers are alike: a deep model has hundreds of thousands of ops and a few
+// hundred rules. This table stores each rule once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_RULETABLE_H
@@ -16,7 +16,7 @@ namespace pp {
 
 class RuleTable {
 public:
-  /// The one rule that equals `rule`; it stays as long as the table.
+  /// The stored rule that equals `rule`; it lives as long as the table.
   const ShardingRule *add(ShardingRule rule) {
     return &*rules.insert(std::move(rule)).first;
   }

@@ -2,15 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fixed point under propagation, over the factors of the rules that tie
-// values together. It goes in sweeps: all rules that saw a change propose from
-// what was there before the sweep, then each value takes what it can. So the
-// order in which values and rules were added has no say: the nearest axis wins,
-// of equally near ones the one with the smaller priority, then the one that the
-// mesh names first, then the first dimension. Layouts only grow, so it ends.
-// With every axis stays where it came from; of alike ones that is the first
-// rule added; so it is of parts of an axis that exclude each other, 2 and 3 of
-// 6.
+// The fixed point of propagation, over the factors of the rules that tie values
+// together. In each sweep all rules that saw a change propose from the state
+// before the sweep, then each value takes what it can. So the order of values
+// and rules does not matter: the nearest axis wins, among equally near ones
+// that of smaller priority, then the first in the mesh, then the first
+// dimension. Layouts only grow, so it ends. Every axis keeps its source; among
+// equal ones, and among parts of an axis that exclude each other (2 and 3 of
+// 6), the first rule added wins.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_SHARDINGSPREAD_H
@@ -27,24 +26,23 @@ class ShardingSpread {
 public:
   explicit ShardingSpread(MeshView mesh) : mesh(mesh), divisions(mesh.attr()) {}
 
-  /// What ties values together: an op's rule, or the identity between an
-  /// argument and its update, or between a value and the result it becomes.
+  /// A tie between values: an op's rule, or the identity between an argument
+  /// and its update, or between a value and the result it becomes.
   struct Node {
     mlir::Operation *op = nullptr;
     const ShardingRule *rule = nullptr;
     /// Numbers of the values: results, then operands.
     llvm::SmallVector<int, 4> values;
-    /// Axes that do not spread through the op: it may have them on one side
-    /// alone.
+    /// Axes that do not spread through the op: only one side has them.
     AxisList stopped;
-    /// Of a tie: the result of @main on one side of it, and whether the other
-    /// side is the argument that it updates.
+    /// For a tie: its result of @main, and whether the other side is the
+    /// argument that it updates.
     int result = -1;
     bool isUpdate = false;
   };
 
-  /// Where a value has an axis from: from tensor `giver` of a node, or, with
-  /// node -1, from whoever asked for it.
+  /// The source of a value's axis: tensor `giver` of a node, or, with node -1,
+  /// the seed or annotation that asked for it.
   struct Source {
     int axis;
     int node, giver;
@@ -59,36 +57,35 @@ public:
     llvm::SmallVector<int, 4> nodes;
     /// An axis that never splits the value, or -1.
     int without = -1;
-    /// Axes that it has beyond what was asked of it, by a reshard.
+    /// Axes that a reshard adds to those asked of the value.
     AxisList added;
     llvm::SmallVector<Source, 2> sources;
 
     const Source *findSource(int axis) const;
   };
 
-  /// Says how many values and nodes there will be about.
+  /// Expected numbers of values and nodes.
   void reserve(size_t numValues, size_t numNodes);
-  /// A value that is whole and open in all dimensions, with the shape of a
-  /// type; returns its number.
+  /// Adds a value, whole and open in all dimensions; returns its number.
   int addValue(llvm::ArrayRef<int64_t> shape);
   void connect(Node node, ShardingRule rule);
-  /// Has two values of one shape lie alike, the sides of a result.
+  /// Ties two values of one shape, the sides of a result.
   void tie(int a, int b, int result, bool isUpdate);
 
-  /// Gives a dimension `axes`, as far as they extend what it has and no other
-  /// dimension has them; `root` says who asks for it.
+  /// Gives a dimension `axes`, as far as they extend its axes and no other
+  /// dimension has them; `root` is their source.
   void place(int value, unsigned dim, const AxisList &axes,
              mlir::StringAttr root);
-  /// The same when the next spread begins, of all that is proposed by then in
-  /// the order in which it goes.
+  /// Queues the same for the start of the next spread; proposals are taken in
+  /// its order of preference.
   void propose(int value, unsigned dim, const AxisList &axes,
                mlir::StringAttr root);
-  /// From now on `axes` do not spread through a node.
+  /// Keeps `axes` from spreading through a node from now on.
   void stop(size_t node, AxisList axes) { nodes[node].stopped = axes; }
-  /// Spreads what was placed and proposed until nothing changes.
+  /// Spreads all axes until nothing changes.
   void spread();
 
-  /// The axes that went no further, but would have gone by a part of theirs.
+  /// Axes of which only a part could have spread further.
   const AxisDivisions &getDivisions() const { return divisions; }
 
   Value &value(int number) { return values[number]; }
@@ -96,8 +93,8 @@ public:
   llvm::ArrayRef<Node> getNodes() const { return nodes; }
 
 private:
-  /// What a node, or `root` without one, would have a dimension be, and which
-  /// tensor of the node gives each axis.
+  /// The axes that a node, or `root` without one, proposes for a dimension, and
+  /// the tensor of the node that gives each.
   struct Proposal {
     int value;
     unsigned dim;

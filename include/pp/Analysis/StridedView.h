@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Transposes, slices, broadcasts and many reshapes move no data: their result
-// is the operand read with other strides. These functions compute the strides.
+// is the operand with other strides. These functions compute the strides.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_STRIDEDVIEW_H
@@ -16,7 +16,7 @@
 
 namespace pp {
 
-/// Strides count elements; 0 repeats.
+/// Strides count elements; 0 repeats one element.
 struct StridedDim {
   int64_t size, stride;
 };
@@ -31,21 +31,22 @@ struct StridedView {
 /// A dense tensor as a view of itself.
 StridedView denseView(mlir::RankedTensorType type);
 
-/// True for ops that viewThrough() may know how to follow.
+/// True for ops that viewThrough() may follow.
 bool isViewOp(mlir::Operation *op);
 
-/// The result of `op` as a view of what its operand is a view of; nothing if
+/// The result of `op` as a view of the same tensor as its operand; nothing if
 /// the op moves data.
 std::optional<StridedView> viewThrough(mlir::Operation *op,
                                        const StridedView &operand);
 
-/// The operand of `op`, a transpose, a reshape or padding of rows, as a view of
-/// what its result is a view of: where a producer writes so that the op need not be done.
+/// The operand of `op` (a transpose, a reshape or padding of rows) as a view of
+/// the same tensor as its result: a producer that writes so makes the op
+/// unnecessary.
 std::optional<StridedView> viewBefore(mlir::Operation *op,
                                       const StridedView &result);
 
-/// Some dimensions, major to minor, as one; nothing if no single stride steps
-/// through them. One element has stride 1.
+/// Several dimensions, major to minor, as one; nothing if no single stride
+/// covers them. One element has stride 1.
 std::optional<StridedDim> mergeDims(llvm::ArrayRef<StridedDim> dims);
 
 } // namespace pp

@@ -1,9 +1,9 @@
-//===- AllOps.h - one aspect for many ops -----------------------*- C++ -*-===//
+//===- AllOps.h - visits all ops --------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Goes over the dialect's ops, so that a file that attaches an aspect needs no
-// list of those that a trait tells.
+// Visits all ops of the dialect, so that a file that attaches an aspect needs
+// no list of ops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_ALLOPS_H

@@ -1,4 +1,4 @@
-//===- Aspects.h - what graph ops can say, attached -------------*- C++ -*-===//
+//===- Aspects.h - registers the op interfaces ------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -22,15 +22,15 @@ void registerCostModels(mlir::DialectRegistry &registry);
 /// Attaches ScalarOpInterface to every elementwise op
 /// (lib/Target/Scalars.cpp).
 void registerScalarModels(mlir::DialectRegistry &registry);
-/// Attaches LinalgOpInterface to every other graph op, and what its lowering
-/// asks besides: ScalarOpInterface, and ShardingOpInterface, which tells rows
-/// apart (lib/Target/LinalgLowering*.cpp).
+/// Attaches LinalgOpInterface to every other graph op, and the interfaces that
+/// its lowering uses: ScalarOpInterface, and ShardingOpInterface, which tells
+/// rows apart (lib/Target/LinalgLowering*.cpp).
 void registerLinalgModels(mlir::DialectRegistry &registry);
-/// The same for GpuOpInterface (lib/Target/Gpu/ElementRules*.cpp).
+/// Attaches GpuOpInterface in the same way (lib/Target/Gpu/ElementRules*.cpp).
 void registerGpuModels(mlir::DialectRegistry &registry);
 
-/// The dialects of a model and all of the above: what whoever compiles models
-/// to artifacts needs (lib/Target/LinalgLowering.cpp).
+/// Registers the dialects of a model and all of the above, for tools that
+/// compile models to artifacts (lib/Target/LinalgLowering.cpp).
 void registerForCompilation(mlir::DialectRegistry &registry);
 
 } // namespace pp

@@ -1,9 +1,9 @@
-//===- Diagnostics.h - what tools add to MLIR's diagnostics -----*- C++ -*-===//
+//===- Diagnostics.h - additions to MLIR's diagnostics ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modules of builders have locations that name layers and arguments, not lines
-// of a file. MLIR prints those as `<unknown>:0`.
+// Modules from builders have locations that name layers and arguments, not
+// lines of a file. MLIR prints those as `<unknown>:0`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_DIAGNOSTICS_H
@@ -13,22 +13,22 @@
 
 namespace pp {
 
-/// Prints a diagnostic and its notes, a line each, where MLIR's own form would
-/// help nobody: it has no line in `file`, or `source`, the text of the file, is
-/// not known, or the line is very long, as that of a function with hundreds of
-/// arguments. Else it prints nothing and returns false.
+/// Prints a diagnostic and its notes, a line each, and returns true where
+/// MLIR's form would not help: there is no line in `file`, its text (`source`)
+/// is unknown, or the line is very long, such as a function with hundreds of
+/// arguments.
 ///
 ///   gpt.mlir: error: at "h.0.attn": expects ...
 bool printPlainly(mlir::Diagnostic &diagnostic, llvm::StringRef file,
                   llvm::StringRef source, llvm::raw_ostream &out);
 
-/// Where it is, as people say it: `FILE:LINE:COLUMN`, else the name of a layer
-/// or an argument, else nothing.
+/// A location for messages: `FILE:LINE:COLUMN`, or the name of a layer or an
+/// argument, or empty.
 std::string describeLocation(mlir::Location location);
 
-/// Lets a tool that fails with this error exit with `code` instead of 1.
+/// Makes a tool that fails with this error exit with `code` instead of 1.
 void setExitCode(mlir::InFlightDiagnostic &diagnostic, int code);
-/// That code; 1 when none was set.
+/// The exit code set on an error; 1 by default.
 int getExitCode(mlir::Diagnostic &diagnostic);
 
 } // namespace pp

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// PPAttributes.td has what they mean. The generated header has no guard of its
-// own: include this one.
+// PPAttributes.td describes them. The generated header has no include guard:
+// include this header instead.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_ENUMS_H

@@ -140,7 +140,7 @@ def PP_ConvertOp : PP_PureOp<"convert", [PP_FindsElements, Elementwise, SameOper
   let hasFolder = 1;
   let summary = "changes the element type; floats round to nearest even, float to integer truncates";
   let description = [{
-    A float beyond all integers of the type becomes the nearest of them, NaN 0.
+    A float out of range becomes the nearest integer of the type, NaN becomes 0.
     ```mlir
     %y = pp.convert %x : tensor<4x8xf32> -> tensor<4x8xbf16>
     ```
@@ -452,8 +452,9 @@ def PP_ArgmaxOp : PP_PureOp<"argmax", [PP_FindsElements, PP_DropsDimensions, PP_
 def PP_TopKOp : PP_PureOp<"top_k", [PP_FindsElements, PP_FindsLargest, PP_ReadsMany]> {
   let summary = "indices of the largest elements along one dimension, largest first";
   let description = [{
-    The result's size along `dimension` says how many. Of equal elements the
-    first comes first; NaN counts as larger than every number. `pp.gather` has their values, and the gradient.
+    The result's size along `dimension` is their number. Equal elements keep
+    their order; NaN counts as larger than every number. `pp.gather` reads their
+    values, and has the gradient.
     Constraints:
     - (top_k_c1) `dimension` is a dimension of the operand; the result's other sizes are the operand's.
     - (top_k_c2) the result has at most as many elements along `dimension` as the operand.

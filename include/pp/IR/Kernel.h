@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A kernel is a private function of level 1 ops on one device's shapes. Its
-// parameters at run time are: its operands in order, its results that are not
-// in place, and its workspace if it has one.
+// parameters at run time are its operands in order, its results that are not in
+// place, and its workspace if it has one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_KERNEL_H
@@ -15,8 +15,8 @@
 namespace pp {
 
 namespace attrs {
-/// On a kernel: its results may be off by units in the last place, which no
-/// choice depends on (KernelBody.h).
+/// On a kernel: its results may be off by units in the last place. No choice
+/// depends on them (KernelBody.h).
 inline constexpr llvm::StringLiteral kApproximate = "pp.approximate";
 } // namespace attrs
 
@@ -33,22 +33,22 @@ struct RunParameter {
 /// Bytes of a dense tensor; i1 takes a byte.
 int64_t getTensorBytes(mlir::Type type);
 
-/// True for what a kernel may hold: graph ops, and this device's coordinates.
+/// True for ops that a kernel may hold: graph ops, and this device's
+/// coordinates.
 bool isKernelOp(mlir::Operation *op);
 
-/// Checks what the functions below, and all that compile kernels, take for
-/// granted: kernel_c1 to kernel_c3 of PPDialect.td. The dialect's verifier
-/// calls it.
+/// Checks kernel_c1 to kernel_c3 of PPDialect.td, which the functions below and
+/// all compilation of kernels assume. The dialect's verifier calls it.
 mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 
-/// How the kernel is carried out; none when `function` is no kernel.
+/// The kind of a kernel; none if `function` is no kernel.
 std::optional<KernelKind> getKernelKind(mlir::func::FuncOp function);
 
 /// The operand that result `index` overwrites, or -1.
 int64_t getInplaceOperand(mlir::func::FuncOp kernel, unsigned index);
 
-/// Parameters in order. With `accumulate`, the first result is added to what
-/// its slot holds.
+/// Parameters in order. With `accumulate`, the first result is added to its
+/// slot.
 llvm::SmallVector<RunParameter> getRunParameters(mlir::func::FuncOp kernel,
                                                  bool accumulate = false);
 

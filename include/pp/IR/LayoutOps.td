@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Identities that say how a value is laid out, or give it a name by which a plan
-// does. None is left at level 2.
+// Identities that state the layout of a value or name it for plans. Level 2 has
+// none.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_LAYOUTOPS_TD
@@ -12,12 +12,12 @@
 include "pp/IR/OpBase.td"
 
 def PP_NameOp : PP_PureOp<"name", [PP_MovesElements, SameOperandsAndResultType]> {
-  let summary = "the identity, under a name by which a plan can speak of it";
+  let summary = "the identity, with a name for plans";
   let description = [{
-    `dims` say what the dimensions are, as pp.dims does of arguments; "" is no
-    kind of its own. The op's gradient is a `pp.name` with the same name, marked
-    `gradient`. pp-annotate-shardings puts what the plan says of the name in its
-    place.
+    `dims` names the dimensions, as pp.dims does for arguments; "" is a
+    dimension without a name. The op's gradient is a `pp.name` with the same
+    name, marked `gradient`. pp-annotate-shardings replaces the op by the
+    constraints of the plan for its name.
     Constraints:
     - (name_c1) the name is not empty.
     - (name_c2) `dims` are as many as the tensor has dimensions.
@@ -37,11 +37,11 @@ def PP_NameOp : PP_PureOp<"name", [PP_MovesElements, SameOperandsAndResultType]>
 def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [PP_MovesElements, SameOperandsAndResultType]> {
   let summary = "the identity, one side of which has a given sharding";
   let description = [{
-    `to`: the result has it. A `barrier` stands between two layouts:
-    the axes that it names do not spread through it, and the partitioner brings
-    its operand to what its result has. Its gradient is the same change the other
-    way: the operand has the sharding (`from`). `priority` is the round of
-    propagation, that of the axes if absent.
+    `to`: the result has it. A `barrier` separates two layouts: the axes that it
+    names do not spread through it, and the partitioner reshards its operand to
+    the result's layout. Its gradient is the opposite change: the operand has
+    the sharding (`from`). `priority` is the round of propagation, by default
+    that of the axes.
     Constraints:
     - (sharding_constraint_c1) the sharding has the tensor's rank and is not partial.
     - (sharding_constraint_c2) `from` stands with `barrier`.
@@ -68,14 +68,14 @@ def PP_ShardingConstraintOp : PP_PureOp<"sharding_constraint", [PP_MovesElements
 def PP_ReshardOp : PP_PureOp<"reshard", [PP_MovesElements, SameOperandsAndResultType]> {
   let summary = "the identity, between two layouts that differ in `axes`";
   let description = [{
-    `with`: the result is split further over those of `axes` that do not split it
-    yet, in a dimension that pp-propagate-shardings chooses. `without`: the operand
-    is, and the result is not. Dimensions that are `whole` are not split further.
-    Shardings spread through the op in all other axes.
-    `each`: what is partial is reduced in every micro-batch, before it is
+    `with`: the result is split further over the `axes` that do not split it
+    yet, in a dimension that pp-propagate-shardings chooses. `without`: the
+    operand is split further, the result is not. Dimensions that are `whole` are
+    not split further. Shardings spread through the op in all other axes.
+    `each`: a partial value is reduced in every micro-batch, before it is
     accumulated.
-    pp-annotate-shardings writes these ops, for tensors that lie otherwise where
-    they are stored or updated than where the model computes with them.
+    pp-annotate-shardings writes these ops for tensors that are stored or
+    updated in another layout than the model uses.
     Constraints:
     - (reshard_c1) `axes` has an axis, and none twice.
     - (reshard_c2) `each` stands with `with`.

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every level keeps one function `main`; roles, names and shardings sit on its
-// arguments and results. These are the only readers of those attributes, so a
+// arguments and results. Only these functions read those attributes, so a
 // misspelt name cannot go unnoticed.
 //
 //===----------------------------------------------------------------------===//
@@ -50,15 +50,14 @@ inline constexpr llvm::StringLiteral kTarget = "pp.target";
 } // namespace attrs
 
 /// The function `main` of a module, one block on tensors of static shape;
-/// reports when there is none.
+/// reports its absence.
 mlir::FailureOr<mlir::func::FuncOp> lookupMain(mlir::ModuleOp module);
 
-/// The same at level 3, where its work lies in fragments; reports their
+/// The same at level 3, where `main` consists of fragments; reports their
 /// absence, naming pp-split-stages.
 mlir::FailureOr<mlir::func::FuncOp> lookupSplitMain(mlir::ModuleOp module);
 
-/// The module's programs; reports that there are none, naming
-/// pp-lower-to-programs.
+/// The module's programs; reports their absence, naming pp-lower-to-programs.
 mlir::FailureOr<llvm::SmallVector<ProgramOp>>
 lookupPrograms(mlir::ModuleOp module);
 
@@ -68,9 +67,9 @@ mlir::FailureOr<PlanAttr> lookupPlan(mlir::ModuleOp module);
 /// The module's mesh op, or null.
 MeshOp lookupMesh(mlir::ModuleOp module);
 
-/// Gives the module a plan, and a mesh in place of the one it may have.
+/// Gives the module a plan, and the plan's mesh in place of any other.
 void attachPlan(mlir::ModuleOp module, PlanAttr plan);
-/// The same, but reports its absence, naming pp-annotate-shardings.
+/// The module's mesh op; reports its absence, naming pp-annotate-shardings.
 mlir::FailureOr<MeshOp> requireMesh(mlir::ModuleOp module);
 
 std::optional<Role> getArgRole(mlir::func::FuncOp main, unsigned index);
@@ -78,8 +77,8 @@ llvm::StringRef getArgName(mlir::func::FuncOp main, unsigned index);
 std::optional<Role> getResultRole(mlir::func::FuncOp main, unsigned index);
 llvm::StringRef getResultName(mlir::func::FuncOp main, unsigned index);
 
-/// The dimension of an input or label that is the batch: the one that pp.dims
-/// call so, the first one without pp.dims. Nothing where there is none.
+/// The batch dimension of an input or label: the one that pp.dims names so, or
+/// the first without pp.dims. Nothing if there is none.
 std::optional<unsigned> getBatchDim(mlir::func::FuncOp main, unsigned index);
 
 /// Index of the argument called `name`, or -1.
@@ -88,55 +87,56 @@ int64_t findArg(mlir::func::FuncOp main, llvm::StringRef name);
 /// Index of every argument, by its name.
 llvm::StringMap<unsigned> getArgsByName(mlir::func::FuncOp main);
 
-/// Per result the argument that it is the new value of, by role and name; null
-/// for what updates nothing, as a gradient, which has its parameter's name.
+/// For each result the argument that it updates, by role and name; null for
+/// other results, such as a gradient, which has its parameter's name.
 llvm::SmallVector<mlir::BlockArgument>
 getUpdatedArguments(mlir::func::FuncOp main);
 
-/// What is computed from the batch, and so anew for each: inputs and labels,
-/// and the results of ops that read such.
+/// The values that depend on the batch: inputs and labels, and the results of
+/// ops that read such values.
 llvm::DenseSet<mlir::Value> getBatchDependent(mlir::func::FuncOp main);
 
-/// Of an argument of a step of level 2 or 3, whether it is another one in each
-/// micro-batch: an input that time splits, or any where there is but one.
+/// Whether an argument of a step of level 2 or 3 differs in each micro-batch:
+/// an input that time splits, or any input if there is one micro-batch.
 bool isLoadedAnew(mlir::BlockArgument argument, MeshAttr mesh);
 
-/// Sets attribute `name` of every argument or result, null entries left out: a
-/// function's attributes are one list, costly to change one by one.
+/// Sets attribute `name` of every argument or result, except where the entry is
+/// null. A function's attributes are one list, so changing them one by one is
+/// slow.
 void setArgAttrs(mlir::func::FuncOp main, llvm::StringRef name,
                  llvm::ArrayRef<mlir::Attribute> values);
 void setResultAttrs(mlir::func::FuncOp main, llvm::StringRef name,
                     llvm::ArrayRef<mlir::Attribute> values);
 
-/// Marks result `index`; of many results, setSignature() marks all.
+/// Marks result `index`; setSignature() marks many at once.
 void setResult(mlir::func::FuncOp main, unsigned index, Role role,
                llvm::StringRef name);
 /// The attributes of a result of that role and name.
 mlir::DictionaryAttr getResultAttrs(mlir::MLIRContext *context, Role role,
                                     llvm::StringRef name);
 
-/// Gives `main` the arguments that its block has and the results that it
-/// returns, with these attributes: all at once, for the same reason.
+/// Sets the type of `main` to its block's arguments and returned values, with
+/// these attributes, all at once.
 void setSignature(mlir::func::FuncOp main,
                   llvm::ArrayRef<mlir::DictionaryAttr> ofArguments,
                   llvm::ArrayRef<mlir::DictionaryAttr> ofResults);
 
-/// The op's part of training; forward when unmarked.
+/// The op's part of training; forward if unmarked.
 Kind getKind(mlir::Operation *op);
 void setKind(mlir::Operation *op, Kind kind);
-/// The part of the step in which the op runs, later parts being greater.
-/// Gradients of inputs and of weights run in one.
+/// The part of the step in which the op runs; later parts are greater.
+/// Gradients of inputs and of weights are one part.
 Phase getPhase(mlir::Operation *op);
-/// Number of the forward op an op derives from, or -1.
+/// Number of the forward op that an op derives from, or -1.
 int64_t getOrigin(mlir::Operation *op);
 void setOrigin(mlir::Operation *op, int64_t origin);
-/// Stages that compute an op; empty when undecided.
+/// Stages that compute an op; empty if undecided.
 llvm::ArrayRef<int64_t> getStages(mlir::Operation *op);
 void setStages(mlir::Operation *op, llvm::ArrayRef<int64_t> stages);
 
 /// True for ops of level 1 (GraphOps.td).
 bool isGraphOp(mlir::Operation *op);
-/// True for ops in which all members of a group take part.
+/// True for ops that all members of a group execute together.
 bool isCollective(mlir::Operation *op);
 /// True for fragments that run once a step, not once per micro-batch.
 bool isOncePerStep(Phase phase);

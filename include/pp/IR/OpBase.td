@@ -33,14 +33,14 @@ class PP_OpTrait<string name> : NativeOpTrait<name> {
 /// reads that operand at its own place alone.
 def PP_UpdatesOperand : PP_OpTrait<"UpdatesOperand">;
 
-// What an element of the result is to elements of operands. A graph op says one
-// of the three; passes that form kernels ask for it, not for lists of ops.
+// How an element of the result derives from elements of operands. A graph op
+// has one of these three traits; passes that form kernels ask for them.
 
-/// It is one of theirs, or a constant: nothing is computed.
+/// It is an element of an operand, or a constant: nothing is computed.
 def PP_MovesElements : PP_OpTrait<"MovesElements">;
-/// It is computed of theirs, in their type: in f32 where that is bf16.
+/// It is computed from elements of operands in their type; bf16 in f32.
 def PP_ComputesElements : PP_OpTrait<"ComputesElements">;
-/// It is of another type, counted, looked up or chosen, or the op has its own
+/// It has another type, is counted, looked up or chosen, or the op has special
 /// kernels.
 def PP_FindsElements : PP_OpTrait<"FindsElements">;
 

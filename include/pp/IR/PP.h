@@ -17,12 +17,12 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/bit.h"
 
-#include "pp/IR/Dimensions.h"
 #include "pp/IR/Enums.h"
 #include "pp/IR/PPDialect.h.inc"
-#include "pp/IR/Real.h"
 #include "pp/IR/ShardingRule.h"
 
 namespace pp {
@@ -30,7 +30,37 @@ namespace pp {
 /// A key of a plan (pp/IR/PlanKeys.h).
 enum class PlanKey : unsigned;
 
-// OpBase.td says what these mean.
+/// A double as an attribute parameter: it has a hash, and compares by value.
+/// The verifiers refuse NaN.
+struct Real {
+  double value = 0.0;
+
+  Real(double value = 0.0) : value(value) {}
+  operator double() const { return value; }
+
+  friend bool operator==(Real a, Real b) { return a.value == b.value; }
+  friend llvm::hash_code hash_value(Real real) {
+    return llvm::hash_value(llvm::bit_cast<uint64_t>(real.value + 0.0));
+  }
+};
+
+/// An attribute of an op, an i64 or an array of i64, that names or measures the
+/// dimensions of one operand or of the result. It changes when the op is built
+/// again on tensors with fewer or smaller dimensions (DimensionOpInterface).
+struct DimensionAttr {
+  enum Kind {
+    Names,        ///< numbers of dimensions, or the count of leading ones
+    PerDimension, ///< one entry per dimension
+    Ends,         ///< one entry per dimension: its end
+  };
+  static constexpr int kResult = -1;
+
+  llvm::StringLiteral name;
+  Kind kind;
+  int tensor; ///< the operand's index, or kResult
+};
+
+// OpBase.td describes these.
 #define PP_TRAIT(name)                                                         \
   template <typename OpTy>                                                     \
   class name : public mlir::OpTrait::TraitBase<OpTy, name> {}

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes tell each other is written in these, so that every step can be
-// run alone. Each verifies itself; what it refers to by name (an axis, an
-// argument) is verified where that is known.
+// Passes communicate through these attributes, so every pass can run alone.
+// Each verifies itself; names in it (of an axis, an argument) are verified
+// where they are known.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PPATTRIBUTES_TD
@@ -32,7 +32,7 @@ class PP_Attr<string name, string attrMnemonic> : AttrDef<PP_Dialect, name> {
 // Enumerations
 //===----------------------------------------------------------------------===//
 
-def PP_AxisKind : PP_I32Enum<"AxisKind", "what the coordinates of a mesh axis are", [
+def PP_AxisKind : PP_I32Enum<"AxisKind", "the meaning of the coordinates of a mesh axis", [
   I32EnumAttrCase<"Space", 0, "space">,   // devices that share the work
   I32EnumAttrCase<"Stage", 1, "stage">,   // devices that hold parts of the depth
   I32EnumAttrCase<"Time", 2, "time">      // micro-batches, one after another
@@ -70,7 +70,7 @@ def PP_DirectionAttr : PP_EnumAttr<PP_Direction, "direction"> {
   let assemblyFormat = "$value";
 }
 
-def PP_Role : PP_I32Enum<"Role", "what a function argument or result is for", [
+def PP_Role : PP_I32Enum<"Role", "the role of a function argument or result", [
   I32EnumAttrCase<"Param", 0, "param">, I32EnumAttrCase<"State", 1, "state">,
   I32EnumAttrCase<"Input", 2, "input">, I32EnumAttrCase<"Label", 3, "label">,
   I32EnumAttrCase<"Loss", 4, "loss">, I32EnumAttrCase<"Metric", 5, "metric">,
@@ -104,9 +104,9 @@ def PP_PhaseAttr : PP_EnumAttr<PP_Phase, "phase"> { let assemblyFormat = "$value
 def PP_RowsAttr : PP_Attr<"Rows", "rows"> {
   let summary = "how the rows of a loops kernel divide its results";
   let description = [{
-    Per result one (divisor, modulus, tile) for each dimension: row r computes
-    the elements from `tile * ((r / divisor) % modulus)`, `tile` of them. The
-    rows are disjoint and may run in parallel.
+    One (divisor, modulus, tile) per dimension of each result: row r computes
+    `tile` elements from `tile * ((r / divisor) % modulus)` on. The rows are
+    disjoint and may run in parallel.
 
     ```mlir
     // rows of a 16x128x256 tensor
@@ -154,9 +154,9 @@ def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
     ```mlir
     #pp.mesh<["mb"=8 : time, "pp"=4 : stage, "dp"=2, "tp"=2]>
     ```
-    `"tp"=[4, 2]` is an axis `tp` of 8 in parts, called `tp.0` and `tp.1`, as no
-    other axis may be: it was divided where no dimension takes it whole. Whatever
-    is said of `tp` is said of both.
+    `"tp"=[4, 2]` is an axis `tp` of 8 in two parts, because no dimension takes
+    it whole. Their names, `tp.0` and `tp.1`, are reserved. `tp` in a plan means
+    both.
     Errors: an axis named twice, a size below 1, more than one stage or time axis.
   }];
   let parameters = (ins ArrayRefParameter<"::pp::MeshAxisAttr">:$axes);
@@ -165,7 +165,7 @@ def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
   let extraClassDeclaration = [{
     /// The axis called `name`, or null.
     MeshAxisAttr lookup(::llvm::StringRef name) const;
-    /// The axis called `name`, or its parts, major to minor; or nothing.
+    /// The axis called `name`, or its parts, major to minor; empty if unknown.
     ::llvm::SmallVector<::mlir::StringAttr> partsOf(::llvm::StringRef name) const;
     /// Position of the axis called `name` in the mesh, or -1.
     int64_t indexOf(::llvm::StringRef name) const;
@@ -179,7 +179,7 @@ def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
     /// The stage axis and the time axis, or null.
     MeshAxisAttr getStageAxis() const;
     MeshAxisAttr getTimeAxis() const;
-    /// Number of devices: the product of all axes that are not time axes.
+    /// Number of devices: the product of all axes except time.
     int64_t getNumDevices() const;
   }];
 }
@@ -281,12 +281,12 @@ def PP_OptimizerAttr : PP_Attr<"Optimizer", "optimizer"> {
 }
 
 def PP_SeedAttr : PP_Attr<"Seed", "seed"> {
-  let summary = "a sharding for whatever has a name that matches a pattern";
+  let summary = "a sharding for all arguments and values whose name matches a pattern";
   let description = [{
     `pattern` is a dotted name, of an argument or of a `pp.name`, in which `*`
     stands for any run of characters. `priority` orders propagation: 0 (batch)
-    before 1 (tensor) before 2. A `barrier` is the sharding of a named value for
-    all who read it: none of its axes spreads from one side of it to the other.
+    before 1 (tensor) before 2. A `barrier` is the sharding that readers of a
+    named value see: none of its axes spreads from one side of it to the other.
 
     ```mlir
     #pp.seed<"h.*.attn.c_attn.weight", [{}, {}, {"tp"}, {} ], 1>
@@ -306,8 +306,8 @@ def PP_SeedAttr : PP_Attr<"Seed", "seed"> {
 def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
   let summary = "every decision the passes obey";
   let description = [{
-    Readable, editable and diffable; a user writes it or a planner does. A pass
-    that needs a decision takes it from here and invents none.
+    Readable, editable and diffable; a user or a planner writes it. Passes take
+    all decisions from here.
 
     ```mlir
     module attributes {pp.plan = #pp.plan<
@@ -316,11 +316,11 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
         cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.0e-3>>}
     ```
     `cuts` are the origins (forward op numbers) at which stages 1, 2, ... begin.
-    Seeds or cuts that are absent are chosen; an optimizer that is absent is the
-    default of plans from a file, and an error in a module. The other
-    keys are the settings of `pp/IR/PlanKeys.def`, which `pp-opt --help` lists;
-    an absent one has its default. Errors: a setting by which seeds are chosen
-    (`sequence`, `vocab`) beside seeds; one for an axis that the mesh lacks.
+    Absent seeds and cuts are chosen; an absent optimizer is the default in a
+    plan from a file, and an error in a module. The other keys are the settings
+    of `pp/IR/PlanKeys.def`, which `pp-opt --help` lists; absent ones have their
+    defaults. Errors: a setting that chooses seeds (`sequence`, `vocab`) beside
+    seeds; a setting for an axis that the mesh lacks.
   }];
   let parameters = (ins "::pp::MeshAttr":$mesh, ArrayRefParameter<"::pp::SeedAttr">:$seeds,
     ArrayRefParameter<"int64_t">:$cuts, "::pp::OptimizerAttr":$optimizer,
@@ -333,17 +333,17 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
   }]>];
   let extraClassDeclaration = [{
     PlanAttr withMesh(MeshAttr mesh) const;
-    /// Without the settings by which seeds are chosen: they are.
+    /// With these seeds, and without the settings that choose seeds.
     PlanAttr withSeeds(::llvm::ArrayRef<SeedAttr> seeds) const;
     PlanAttr withCuts(::llvm::ArrayRef<int64_t> cuts) const;
     PlanAttr withOptimizer(OptimizerAttr optimizer) const;
-    /// `value` fits the key.
+    /// Assumes that `value` fits the key.
     PlanAttr withSetting(PlanKey key, ::llvm::StringRef value) const;
 
-    /// What a setting is, or its default.
+    /// The value of a setting, or its default.
     int64_t getInt(PlanKey key) const;
     ::llvm::StringRef getWord(PlanKey key) const;
-    /// Of a key whose words are "false" and "true".
+    /// For a key whose words are "false" and "true".
     bool isOn(PlanKey key) const { return getWord(key) == "true"; }
     int64_t getThreads() const;
     ::llvm::StringRef getSchedule() const;
@@ -390,7 +390,7 @@ def PP_CollectiveKind : PP_I32Enum<"CollectiveKind", "a collective", [
 ]>;
 def PP_CollectiveKindAttr : PP_EnumAttr<PP_CollectiveKind, "collective_kind"> { let assemblyFormat = "$value"; }
 
-def PP_KernelKind : PP_I32Enum<"KernelKind", "how a kernel is carried out", [
+def PP_KernelKind : PP_I32Enum<"KernelKind", "how a kernel is implemented", [
   I32EnumAttrCase<"Loops", 0, "loops">,            // compiled from its body
   I32EnumAttrCase<"Contraction", 1, "contraction"> // a library's matrix product
 ]>;

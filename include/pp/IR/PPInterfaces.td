@@ -1,14 +1,14 @@
-//===- PPInterfaces.td - what every graph op can say -------*- tablegen -*-===//
+//===- PPInterfaces.td - interfaces of graph ops -----------*- tablegen -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// An op's definition says which attributes speak of dimensions. Adding an op to
-// the graph means implementing the three interfaces behind that, and either
-// ScalarOpInterface or the two that follow it. They are attached as external
+// An op's definition lists the attributes that name or measure dimensions. A
+// new graph op implements the three interfaces after DimensionOpInterface, and
+// either ScalarOpInterface or the two behind it. They are attached as external
 // models, one file per aspect (lib/IR/Gradients.cpp, ShardingRules.cpp,
-// Costs.cpp; lib/Target/Scalars.cpp, LinalgLowering.cpp,
-// Gpu/ElementRules.cpp), so an aspect reads as one table and an op without one
-// is reported, never guessed.
+// Costs.cpp; lib/Target/Scalars.cpp, LinalgLowering.cpp, Gpu/ElementRules.cpp),
+// so an aspect reads as one table and an op without one is reported, never
+// guessed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PPINTERFACES_TD
@@ -18,12 +18,12 @@ include "mlir/IR/OpBase.td"
 
 def PP_DimensionOpInterface : OpInterface<"DimensionOpInterface"> {
   let cppNamespace = "::pp";
-  let description = [{ Which attributes of the op speak of dimensions. }];
+  let description = [{ The op's attributes that name or measure dimensions. }];
   let methods = [
     StaticInterfaceMethod<[{
       The attributes that name dimensions or have an entry per dimension
-      (pp/IR/Dimensions.h). `PP_Dimensions` in an op's definition lists them; an
-      integer attribute that it leaves out speaks of no dimension.
+      (pp/IR/PP.h). `PP_Dimensions` in an op's definition lists them; its other
+      integer attributes do not concern dimensions.
     }], "::llvm::ArrayRef<::pp::DimensionAttr>", "getDimensionAttrs",
     (ins), "", [{ return {}; }]>
   ];
@@ -48,7 +48,7 @@ def PP_GradientOpInterface : OpInterface<"GradientOpInterface"> {
 
 def PP_ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
   let cppNamespace = "::pp";
-  let description = [{ How the op may be divided over a mesh. }];
+  let description = [{ How the op can be sharded. }];
   let methods = [
     InterfaceMethod<"The op as an einsum over factors.",
       "::pp::ShardingRule", "getShardingRule">,
@@ -64,17 +64,18 @@ def PP_ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
          "::llvm::ArrayRef<::llvm::SmallVector<::mlir::StringAttr>>":$factorAxes,
          "::mlir::FlatSymbolRefAttr":$mesh, "::pp::MeshAttr":$meshAttr)>,
     InterfaceMethod<[{
-      Adapts the op to operands and results that were padded, when these have
-      their types already; `rule` has the sizes of the model. Attributes that
-      name sizes are changed, indices kept within what was not padded. Ops that
-      it builds in front have the shape of one of the op's operands, as which
-      they lie then, or none.
+      Adapts the op to padded operands and results, which have their new types
+      already; `rule` has the sizes of the model. Changes attributes that name
+      sizes, and keeps indices out of the padding. Ops built in front are
+      scalars or have the shape, and then the layout, of one of the op's
+      operands.
     }], "void", "resize",
     (ins "::mlir::OpBuilder &":$builder, "const ::pp::ShardingRule &":$rule)>,
     InterfaceMethod<[{
-      True if a partial sum in `operand` is reduced before the op, though the op
-      is additive in it: where it makes twice as much of it, as a broadcast
-      does. Shapes alone say so: every mesh gets the same collectives.
+      True if a partial sum in `operand` is reduced before the op, although the
+      op is additive in it: if the result is at least twice as large, as that of
+      a broadcast. This depends on shapes alone, so every mesh gets the same
+      collectives.
     }], "bool", "reducesFirst", (ins "unsigned":$operand), "", [{
       auto count = [](::mlir::Value value) {
         return ::llvm::cast<::mlir::RankedTensorType>(value.getType())
@@ -83,24 +84,23 @@ def PP_ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
       return count($_op->getResult(0)) >= 2 * count($_op->getOperand(operand));
     }]>,
     InterfaceMethod<[{
-      For an op that has two rules: shards of a dimension that it takes a part
-      of, or adds up to one, give what they have of the result, which is summed;
-      or the dimension is gathered. How many elements are one and the other; the
-      rule obeys `pp.in_shards` and weighs nothing. Nothing where there is one
-      rule.
+      For an op with two rules: shards of a dimension from which it takes a
+      part, or which it adds up, compute their parts of the result, which are
+      summed; or the dimension is gathered. Returns the elements of both; the
+      rule obeys `pp.in_shards`. Nothing if there is one rule.
     }], "std::optional<::pp::ShardSum>", "getShardSum", (ins), "",
     [{ return std::nullopt; }]>,
     InterfaceMethod<[{
-      What shards of dimension `dim` of operand 0, which the op needs whole,
-      share if each does its part of the work first: bytes of what is gathered
-      of all of them, and twice those of what is summed. Nothing where the op
-      knows no such way, or not for as many shards.
+      The op needs dimension `dim` of operand 0 whole, but each shard could do
+      its part first. Returns the bytes that all shards then share: gathered
+      bytes, and summed ones twice. Nothing if the op cannot work so, or not
+      with that many shards.
     }], "std::optional<int64_t>", "getBytesInShards",
     (ins "unsigned":$dim, "int64_t":$shards), "", [{ return std::nullopt; }]>,
     InterfaceMethod<[{
-      Builds the op that way, where `getBytesInShards` knows it, from an operand
-      that lies as `sharding`. Each op built says in `pp.shardings` how its
-      result lies; what the shards share they get by lying so.
+      Builds the op that way, if `getBytesInShards` returns bytes, from an
+      operand with `sharding`. Each op built has `pp.shardings`; the shards
+      share values through changes of these.
     }], "::mlir::Value", "computeInShards",
     (ins "::mlir::OpBuilder &":$builder, "unsigned":$dim,
          "::pp::ShardingAttr":$sharding, "::pp::MeshAttr":$meshAttr), "",
@@ -110,7 +110,7 @@ def PP_ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
 
 def PP_CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::pp";
-  let description = [{ What the op costs on the shapes it has. }];
+  let description = [{ The op's cost on its shapes. }];
   let methods = [
     InterfaceMethod<"Floating-point operations (a multiply-add counts two).",
       "double", "getFlops">,
@@ -122,7 +122,7 @@ def PP_CostOpInterface : OpInterface<"CostOpInterface"> {
 def PP_ScalarOpInterface : OpInterface<"ScalarOpInterface"> {
   let cppNamespace = "::pp";
   let description = [{
-    An elementwise op on scalars: all that kernels of processors and GPUs need.
+    An elementwise op on scalars, for kernels of processors and GPUs.
   }];
   let methods = [
     InterfaceMethod<[{
@@ -147,12 +147,11 @@ def PP_LinalgOpInterface : OpInterface<"LinalgOpInterface"> {
 
 def PP_GpuOpInterface : OpInterface<"GpuOpInterface"> {
   let cppNamespace = "::pp";
-  let description = [{ The op as elements at places. }];
+  let description = [{ The op element by element. }];
   let methods = [
     InterfaceMethod<[{
-      Builds the elements of the result at the place that is asked for, or
-      nothing for a run that cannot be had at once: the op is asked for each
-      element of it then.
+      Builds the elements of the result at the place in `question`; nothing if
+      it cannot build a run of them at once, and is then asked for each element.
     }], "::llvm::SmallVector<::mlir::Value, 8>", "getElements",
     (ins "const ::pp::gpu::Question &":$question)>
   ];

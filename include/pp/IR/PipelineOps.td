@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// pp-split-stages makes them. Inside of a fragment stand ops of levels 1 and 2;
-// it is isolated, so that what crosses its boundary is in its signature.
+// pp-split-stages makes them. A fragment holds ops of levels 1 and 2; it is
+// isolated, so its signature lists all values that cross its boundary.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PIPELINEOPS_TD
@@ -29,9 +29,9 @@ def PP_FragmentOp : PP_Op<"fragment", [IsolatedFromAbove, SingleBlock]> {
   let summary = "the work of one stage in one phase of a step";
   let description = [{
     Forward, backward and weight fragments run once per micro-batch; prologue
-    and update fragments once per step. What a fragment needs from others
-    arrives as operands: messages (results of a transfer), residuals (results
-    of a fragment of the same stage), accumulated values and arguments.
+    and update fragments once per step. Values of other fragments are operands:
+    messages (results of a transfer), residuals (results of a fragment of the
+    same stage), accumulated values and arguments.
     Constraints:
     - (fragment_c1) the region's arguments have the operands' types, its yield the results'.
 
@@ -71,10 +71,9 @@ def PP_TransferOp : PP_Op<"transfer", [Pure, SameOperandsAndResultType]> {
 def PP_LaunchOp : PP_PureOp<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel";
   let description = [{
-    The kernel is a private function of level 1 ops (local shapes) whose body
-    says what it computes; level 4 compiles it or maps it to a library call.
-    A kernel's results listed in its `pp.inplace` (pairs of result and operand)
-    overwrite that operand.
+    The kernel is a private function of level 1 ops (local shapes); level 4
+    compiles it or maps it to a library call. A kernel's results listed in its
+    `pp.inplace` (pairs of result and operand) overwrite that operand.
     Constraints:
     - (launch_c1) the callee is a function whose type is the launch's.
 

@@ -1,9 +1,9 @@
-//===- PlanKeys.h - what a plan may say, key by key -------------*- C++ -*-===//
+//===- PlanKeys.h - the keys of a plan --------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of PlanKeys.def and values for them: `dp=2 zero=1`, as text that
-// fits its key. No key is known by name anywhere else.
+// fits its key. No other code knows a key by name.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PLANKEYS_H
@@ -40,39 +40,40 @@ struct PlanKeyInfo {
   llvm::StringLiteral name;
   Place place;
   Type type;
-  /// Of an axis: its name in the mesh, and what its coordinates are.
+  /// For an axis: its name in the mesh, and the kind of its coordinates.
   llvm::StringLiteral axis = "";
   AxisKind kind = AxisKind::Space;
   llvm::StringLiteral byDefault = "";
-  /// Of an Int: the range.
+  /// For an Int: its range.
   int64_t least = 0, most = 0;
-  /// Of a Word: what it may be, separated by '|'.
+  /// For a Word: its values, separated by '|'.
   llvm::StringLiteral words = "";
-  /// `key`, `key|other` or `key=a|b`: what this one has no effect without.
+  /// `key`, `key|other` or `key=a|b`: the keys (one suffices) without which
+  /// this one has no effect.
   llvm::StringLiteral onlyWith = "";
   llvm::StringLiteral help = "";
-  /// The pass that obeys the key; of an axis, all passes do.
+  /// The pass that obeys the key; all passes obey an axis.
   llvm::StringLiteral obeyedBy = "";
 
-  /// The keys of `onlyWith`, one of which will do.
+  /// The keys of `onlyWith`, one of which suffices.
   llvm::SmallVector<PlanKey, 3> getNeeded() const;
 
-  /// True if the plan keeps it under its key.
+  /// True if the plan stores it under its key.
   bool isSetting() const {
     return place == Place::Setting || place == Place::Seeds;
   }
 
-  /// More shards than any tensor has: a slip of the keyboard, not a plan.
+  /// More shards than any tensor has: a typing error.
   static constexpr int64_t kMaxDegree = 1 << 24;
 };
 
 /// All rows, by PlanKey.
 llvm::ArrayRef<PlanKeyInfo> getPlanKeys();
 const PlanKeyInfo &getInfo(PlanKey key);
-/// The row of a key as users spell it, or null.
+/// The row of the key that a user spells `name`, or null.
 const PlanKeyInfo *lookupPlanKey(llvm::StringRef name);
 
-/// What `value` should have been, "a number from 1 to 1024"; empty if it fits.
+/// What `value` should be, such as "a number from 1 to 1024"; empty if it fits.
 std::string explainMisfit(const PlanKeyInfo &info, llvm::StringRef value);
 
 /// One line per key: its name, help, words and default.
@@ -90,29 +91,29 @@ public:
   void set(PlanKey key, llvm::StringRef value) { values[key] = value.str(); }
   void set(PlanKey key, int64_t value) { values[key] = std::to_string(value); }
   bool isSet(PlanKey key) const { return values.count(key) != 0; }
-  /// The same, but an axis of one device is none.
+  /// The same, but false for an axis of one device.
   bool isPresent(PlanKey key) const;
   bool empty() const { return values.empty(); }
 
-  /// What is said of `key`, or its default; check() has found nothing.
+  /// The value of `key`, or its default; check() has found nothing.
   llvm::StringRef getWord(PlanKey key) const;
   int64_t getInt(PlanKey key) const;
-  /// Absent: the default depends on other keys.
+  /// Nothing if absent, since the default depends on other keys.
   std::optional<double> getReal(PlanKey key) const;
   std::optional<std::pair<double, double>> getPair(PlanKey key) const;
 
   /// `dp=2 tp=4`
   std::string print() const;
 
-  /// Devices: the product of all axes that are not time, or the largest number
-  /// if that is larger still.
+  /// Devices: the product of all axes except time, saturated at the largest
+  /// number.
   int64_t getRanks() const;
 
-  /// True if the others do not leave `key` without effect.
+  /// True if `key` has an effect beside the other keys.
   bool hasEffect(PlanKey key) const;
 
-  /// What is wrong, whatever the module: a value that does not fit its key, or
-  /// one that the others leave without effect. Empty when nothing is.
+  /// The first error that does not depend on the module: a value that does not
+  /// fit its key, or has no effect beside the others. Empty if there is none.
   std::string check() const;
 
 private:

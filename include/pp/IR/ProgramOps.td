@@ -5,7 +5,7 @@
 // The rank program. Ops mirror runtime/schema/ppx.fbs one to one: the level 4
 // module is the readable form of the artifact. Instructions name slots by their
 // position in the program's slot list and hold no SSA values: order, queues and
-// waits say all about when they run.
+// waits determine when they run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_PROGRAMOPS_TD
@@ -14,12 +14,12 @@
 include "pp/IR/OpBase.td"
 
 def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
-  let summary = "what every rank of one stage runs";
+  let summary = "the program of all ranks of one stage";
   let description = [{
     Slots and queues are numbered in order of their ops. `setup` runs once,
     `body` once per step and ends with `pp.step`, `teardown` once. `main` is the
-    function whose arguments and results it loads, holds and emits: a use of that
-    symbol, so that nothing takes it for dead.
+    function whose arguments and results it loads, holds and emits; this use of
+    the symbol keeps the function alive.
     Constraints:
     - (program_c1) `slots` holds slots, `queues` queues, every section instructions.
     - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count.
@@ -53,7 +53,7 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
 def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "memory for one tensor; unplaced at offset -1";
   let description = [{
-    `argument`: the argument of @main it holds between steps.
+    `argument`: the argument of @main that it holds between steps.
     Constraints:
     - (slot_c1) `type` is a tensor of static shape of elements that the dialect knows.
     - (slot_c2) `argument` is an argument of @main of this type.
@@ -95,7 +95,7 @@ def PP_RunOp : PP_Instruction<"run", (ins FlatSymbolRefAttr:$kernel, UnitAttr:$a
     "$kernel (`accumulate` $accumulate^)?", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel: slots of its operands, results not in place, workspace";
   let description = [{
-    `accumulate`: the contraction adds to what its result slot holds.
+    `accumulate`: the contraction adds to its result slot.
     Constraints:
     - (run_c1) `kernel` is a kernel, and there is a slot for each of its parameters.
 
@@ -129,8 +129,9 @@ def PP_CollectiveInstructionOp : PP_Instruction<"collective",
     "`` $kind `` custom<OptionalReduction>($reduction) `over` $axes (`to` $target^)?"> {
   let summary = "a collective: n slots read, then n slots written";
   let description = [{
-    `dimensions`: of each tensor, where it is gathered, scattered or (all_to_all) concatenated;
-    `split_dimensions`: where an all_to_all splits it; `target`: the order of axes to which a permute leads.
+    `dimensions`: the dimension of each tensor that is gathered, scattered or
+    (all_to_all) concatenated; `split_dimensions`: the one that an all_to_all
+    splits; `target`: the order of axes after a permute.
 
     ```mlir
     pp.collective all_reduce sum over ["dp"] [0, 1] on 1 after [0, 7] as update 0 -1
@@ -154,7 +155,7 @@ def PP_LoadOp : PP_Instruction<"load", (ins I64Attr:$argument), "`argument` $arg
   }];
 }
 def PP_EmitOp : PP_Instruction<"emit", (ins I64Attr:$output), "`output` $output"> {
-  let summary = "hands a slot to the driver as a result of the step";
+  let summary = "passes a slot to the host as a result of the step";
   let description = [{
     ```mlir
     pp.emit output 0 [1] on 0 after []

@@ -21,24 +21,24 @@
 namespace pp {
 
 enum class FactorKind {
-  /// Indexes results; shards compute apart.
+  /// Indexes results; shards compute separately.
   Parallel,
-  /// Absent from results; a sharded one leaves them partial.
+  /// Absent from results, which are partial where it is sharded.
   Reduction,
   /// May not be sharded: the op needs the whole dimension.
   Replicated,
-  /// The same, as what is computed of an element needs those beside it, which
-  /// the shards to either side would have.
+  /// The same, because an element of the result needs its neighbours, which
+  /// adjacent shards would hold.
   Neighbours,
 };
 
 struct Factor {
   int64_t size = 1;
   FactorKind kind = FactorKind::Parallel;
-  /// Of a reduction factor: how partial results combine.
+  /// How partial results of a reduction factor combine.
   Reduction reduction = Reduction::Sum;
-  /// Its elements know their global index, so that sharding it needs the op's
-  /// own `localize` and nothing may be padded in between.
+  /// Its elements know their global index, so sharding it needs the op's
+  /// `localize`, and nothing may be padded in between.
   bool needsLocalize = false;
 
   bool mayBeSplit() const {
@@ -52,25 +52,25 @@ struct Factor {
 
 /// Factors of one dimension, major to minor; their sizes multiply to its size.
 using DimFactors = llvm::SmallVector<int64_t, 2>;
-/// Per dimension of one tensor.
+/// For one tensor, per dimension.
 using TensorFactors = llvm::SmallVector<DimFactors, 4>;
 
 struct ShardingRule {
   llvm::SmallVector<Factor> factors;
   llvm::SmallVector<TensorFactors> operands;
   llvm::SmallVector<TensorFactors> results;
-  /// Sets of operands in which the op is jointly additive: where all operands
-  /// of a set are partial sums over an axis and no other operand is, so are the
+  /// Sets of operands in which the op is jointly additive: if all operands of a
+  /// set are partial sums over an axis and no other operand is, so are the
   /// results. add: {{0, 1}}; mul: {{0}, {1}}; transpose: {{0}}; exp: none.
   llvm::SmallVector<llvm::SmallVector<unsigned, 2>> additive;
 
-  /// Operands whose padding along reduction factors counts for nothing, as a
-  /// look-up reads the rows alone that its indices name. That of all others
-  /// must be the identity of the factor's reduction.
+  /// Operands whose padding along reduction factors does not matter, because
+  /// other operands select the elements to read (as in a look-up). The padding
+  /// of all others must be the identity of the factor's reduction.
   llvm::SmallVector<unsigned, 2> selected;
 
-  /// True if the dimensions of every operand are those of the result, in any
-  /// order: a part of the result is made of the same parts of all operands.
+  /// True if every operand has the result's dimensions, in any order: a part of
+  /// the result depends on the same parts of all operands.
   bool keepsDims() const {
     if (results.size() != 1)
       return false;
@@ -100,7 +100,7 @@ struct ShardingRule {
   }
 };
 
-/// What an op of two rules sums or gathers, in elements of one kind.
+/// The elements that an op with two rules sums or gathers.
 struct ShardSum {
   int64_t summed, gathered;
 };

@@ -4,8 +4,8 @@
 //
 // Collectives are not pure: no pass may sink one into a branch, merge it with
 // another or drop it, since every member of its group must take part. Groups
-// are symbolic: the devices that agree on all coordinates but those of `axes`,
-// ordered by these (major to minor), which fixes the order of sums.
+// are symbolic: the devices that agree on all coordinates except those of
+// `axes`, ordered by these (major to minor), which fixes the order of sums.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_SPMDOPS_TD

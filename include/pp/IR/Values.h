@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What verifiers, rules, passes and lowerings ask alike. The reference
-// interpreter asks none of this: it shares nothing with what it judges.
+// Shared by verifiers, rules, passes and lowerings, but not by the reference
+// interpreter, which shares nothing with what it judges.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_VALUES_H
@@ -18,20 +18,20 @@ inline mlir::RankedTensorType ranked(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
 
-/// The same of its type.
+/// The same for a type.
 inline mlir::RankedTensorType ranked(mlir::Type type) {
   return llvm::cast<mlir::RankedTensorType>(type);
 }
 
-/// Whether the dialect has values of `type`: a tensor of static shape and of
-/// elements that it knows.
+/// Whether `type` is a tensor of the dialect: of static shape and a known
+/// element type.
 bool isTensor(mlir::Type type);
 
-/// The number that every element of `value` is known to equal, if there is one:
-/// a literal behind ops that only repeat or move elements. Of i1: 0 or 1.
+/// The number that every element of `value` is known to equal, if any: a
+/// literal behind ops that only repeat or move elements. For i1: 0 or 1.
 std::optional<double> getSplat(mlir::Value value);
 
-/// The value that leaves others unchanged under `reduction`.
+/// The identity element of `reduction`.
 mlir::TypedAttr getIdentity(Reduction reduction, mlir::Type element);
 
 } // namespace pp

@@ -1,9 +1,9 @@
-//===- VerifyModel.h - what holds of a module at every level -----*- C++ -*-===//
+//===- VerifyModel.h - checks for all levels --------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For the verify pass of each level, which adds what holds there alone. Assumes
-// what op verifiers check by themselves.
+// Shared by the verify passes, each of which adds the checks of its level. Op
+// verifiers have passed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_VERIFYMODEL_H
@@ -13,13 +13,13 @@
 
 namespace pp {
 
-/// Checks what a module of `level` holds beside `main`, its plan and mesh, and
-/// what `main` says of its arguments and results. Without a level: a model
-/// whose training step is still to be made.
+/// Checks a module of `level` apart from the bodies of its ops: plan and mesh,
+/// and the attributes of `main`, its arguments and results. Without a level: a
+/// model before its training step is made.
 mlir::LogicalResult verifyModel(mlir::ModuleOp module, mlir::func::FuncOp main,
                                 std::optional<Level> level);
 
-/// Checks that no op of `main` reads what a later part of the step computes:
+/// Checks that no op of `main` reads a value of a later part of the step:
 /// forward ops come before gradients, gradients before the update.
 mlir::LogicalResult verifyKinds(mlir::func::FuncOp main);
 

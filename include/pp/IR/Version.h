@@ -1,8 +1,8 @@
-//===- Version.h - what --version says --------------------------*- C++ -*-===//
+//===- Version.h - the text of --version ------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// One for all tools and for the artifacts that they write.
+// Shared by all tools and by the artifacts that they write.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_VERSION_H
@@ -12,8 +12,8 @@
 
 namespace pp {
 
-/// One line: our version, and that of LLVM, on which machine code and the
-/// text of modules depend.
+/// One line: the versions of pp and of LLVM, on which machine code and the text
+/// of modules depend.
 ///
 ///   pp 0.1.0 (LLVM 22.1.8)
 std::string describeVersion();

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions and pooling. Which dimensions slide is said by number, so that
-// no layout of images is the op's own.
+// Convolutions and pooling. Ops number their window dimensions, so they fit
+// every layout of images.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_IR_WINDOWOPS_TD
@@ -16,12 +16,12 @@ def PP_ConvolutionOp : PP_PureOp<"convolution", [PP_FindsElements, PP_ReadsMany]
   let description = [{
     A dot_general with window dimensions. Along one of them, result position p
     is the sum over the positions t of rhs of lhs[p * stride + t * rhs_dilation - low]
-    times rhs[t]; with `reverse`, times rhs[size - 1 - t]. lhs_dilation - 1 zeros
-    stand between neighbours of lhs; outside of it there are zeros, too: `low` and
-    `high` say how many count (of negative ones, fewer). Groups are batch
-    dimensions. The result has batch dimensions, free ones of lhs, then of rhs, in
-    order; its window dimensions are at the positions behind the arrow. Gradients of
-    a convolution are convolutions.
+    times rhs[t]; with `reverse`, times rhs[size - 1 - t]. lhs_dilation - 1
+    zeros stand between neighbours of lhs, and `low` and `high` zeros before and
+    behind it (negative numbers cut elements off). Groups are batch dimensions.
+    The result has batch dimensions, free ones of lhs, then of rhs, in order;
+    its window dimensions are at the positions behind the arrow. Gradients of a
+    convolution are convolutions.
     Constraints:
     - (convolution_c1) batch, contracting and window lists pair up and name distinct dimensions.
     - (convolution_c2) batch and contracting dimensions have equal sizes; all share an element type.
@@ -46,7 +46,7 @@ def PP_ConvolutionOp : PP_PureOp<"convolution", [PP_FindsElements, PP_ReadsMany]
   let extraClassDeclaration = PP_Dimensions<[PP_Names<"lhs_batch", 0>.cpp, PP_Names<"rhs_batch", 1>.cpp,
     PP_Names<"lhs_contract", 0>.cpp, PP_Names<"rhs_contract", 1>.cpp, PP_Names<"lhs_window", 0>.cpp,
     PP_Names<"rhs_window", 1>.cpp, PP_Names<"result_window", -1>.cpp]>.cpp # [{
-    /// Dimensions of an operand that are neither batch nor contracting nor window.
+    /// Dimensions of an operand that are neither batch, contracting nor window.
     ::llvm::SmallVector<int64_t> getLhsFree();
     ::llvm::SmallVector<int64_t> getRhsFree();
     /// Result dimensions of the batch, then of the free ones of lhs, then of rhs.
@@ -72,9 +72,10 @@ def PP_ReduceWindowOp : PP_PoolingOp<"reduce_window", [PP_FindsElements, PP_Read
   let summary = "reduces the windows that slide over some dimensions";
   let description = [{
     Along `dimensions[i]`, result position p reduces the operand's elements
-    p * stride + t * dilation - low for t below the window's size; those outside of the
-    operand are left out. What has none is the reduction's identity. Of equal elements, the first
-    takes the gradient of `max` and `min`.
+    p * stride + t * dilation - low for t below the window's size; those outside
+    of the operand are left out. A window without elements yields the
+    reduction's identity. Among equal elements, the first takes the gradient of
+    `max` and `min`.
     Constraints:
     - (reduce_window_c1) `dimensions` strictly increase within the rank, with a size, stride, dilation, low and high each; the first three are at least 1.
     - (reduce_window_c2) the reduction is sum, max or min.
@@ -96,9 +97,10 @@ def PP_ReduceWindowOp : PP_PoolingOp<"reduce_window", [PP_FindsElements, PP_Read
 def PP_SelectAndScatterOp : PP_PoolingOp<"select_and_scatter", [PP_FindsElements, PP_FindsLargest, PP_ReadsMany, AllTypesMatch<["operand", "result"]>]> {
   let summary = "adds each update where the first largest element of its window lies";
   let description = [{
-    The gradient of a largest element: windows slide over `operand` as those of
-    pp.reduce_window do, and each hands its update to one of its elements; NaN counts as larger than every number. An update whose window
-    lies outside of the operand is dropped.
+    The gradient of a maximum: windows slide over `operand` as in
+    pp.reduce_window, and each adds its update to one of its elements; NaN
+    counts as larger than every number. An update whose window lies outside of
+    the operand is dropped.
     Constraints:
     - (select_and_scatter_c1) as reduce_window_c1.
     - (select_and_scatter_c2) the updates have the shape of the windows' result, and the operand's element type.

@@ -1,4 +1,4 @@
-//===- Windows.h - what slides along a dimension ----------------*- C++ -*-===//
+//===- Windows.h - windows of convolutions and pooling ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -20,18 +20,18 @@ struct Window {
   int64_t stride, dilation, low, high, baseDilation = 1;
 };
 
-/// How many positions there are; of what does not fit, none.
+/// The number of positions; 0 if the window does not fit.
 int64_t countPositions(const Window &window);
 
-/// At least what any place is, on either side, that a position and a tap name,
-/// also outside of the operand.
+/// An upper bound on the distance from the operand's start, on either side, of
+/// any place that a position and a tap name, inside the operand or not.
 uint64_t getReach(const Window &window);
 
 Window getWindow(ConvolutionOp op, unsigned index);
 Window getWindow(ReduceWindowOp op, unsigned index);
 Window getWindow(SelectAndScatterOp op, unsigned index);
 
-/// All that an op has; none of other ops.
+/// All windows of an op; empty for other ops.
 llvm::SmallVector<Window> getWindows(mlir::Operation *op);
 
 } // namespace pp

@@ -24,11 +24,11 @@ struct GptConfig {
   int64_t batch = 16;
   int64_t vocab = 256;
   bool tied = true; ///< the output projection is the token embedding
-  /// Of embeddings, attention probabilities and what a block adds to the
-  /// residual stream: the share that is dropped; below 1.
+  /// Dropout rate of embeddings, attention probabilities and the output of each
+  /// block; below 1.
   double dropout = 0;
   /// Divides `heads`: each key-value head serves as many queries (grouped-query
-  /// attention, Ainslie et al. 2023). 0: as many as there are heads.
+  /// attention, Ainslie et al. 2023). 0: equal to `heads`.
   int64_t keyValueHeads = 0;
 };
 
@@ -37,10 +37,10 @@ struct MoeConfig : GptConfig {
   int64_t experts = 8;
   int64_t topK = 2;  ///< experts of a token
   int64_t every = 2; ///< the last of so many blocks has experts
-  /// Places of an expert in a sequence, as a multiple of what it needs if all
-  /// experts get as many tokens; those of a token beyond are dropped.
+  /// Places of an expert in a sequence, relative to an even distribution of
+  /// tokens; tokens beyond are dropped.
   double capacityFactor = 1.25;
-  /// Of the auxiliary loss, which evens out how many tokens an expert gets.
+  /// Weight of the auxiliary loss, which balances the load of experts.
   double auxWeight = 0.01;
 };
 
@@ -64,7 +64,7 @@ struct ResNetConfig {
   int64_t groups = 32; ///< of group norm; they divide `width`
 };
 
-/// Every pixel of an image is given a class.
+/// Classifies every pixel of an image.
 struct UNetConfig {
   int64_t depth = 3; ///< how often the image is halved
   int64_t image = 64;
@@ -76,8 +76,8 @@ struct UNetConfig {
 };
 
 /// Inputs `tokens` and `labels`, i32 [batch, seq]; the loss is the mean cross
-/// entropy over all tokens. `element` is the type of every parameter. A
-/// configuration that is no model is reported at the context.
+/// entropy over all tokens. `element` is the type of every parameter. An
+/// impossible configuration is reported at the context.
 mlir::OwningOpRef<mlir::ModuleOp> buildGpt(mlir::MLIRContext &context,
                                            const GptConfig &config,
                                            mlir::Type element);

@@ -1,11 +1,11 @@
-//===- KeyDims.h - which dimensions keys of the plan speak of ---*- C++ -*-===//
+//===- KeyDims.h - dimensions of the keys of a plan -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// `sequence` speaks of what the model calls so on its inputs, `vocab` of that
-// along which inputs look something up. Both are read off the graph, in all
-// values that share a factor with it: a hidden size that happens to equal a
-// vocabulary's is none.
+// `sequence` concerns the dimensions that the model names so on its inputs,
+// `vocab` those along which inputs look something up. Both follow factors
+// through the graph, so a hidden size that happens to equal the vocabulary's
+// does not count.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_PLANNER_KEYDIMS_H
@@ -18,24 +18,23 @@
 
 namespace pp {
 
-/// The factor of `op` along which an input looks something up, if it does.
+/// The factor of `op` along which an input looks something up, if any.
 std::optional<unsigned> findLookUp(mlir::func::FuncOp main,
                                    mlir::Operation *op);
 
 class KeyDims {
 public:
-  /// Of the values that `main` has now.
+  /// For the values of `main` as it is now.
   explicit KeyDims(mlir::func::FuncOp main);
 
-  /// Whether a dimension of a value, or a factor of an op, is one that `key`
-  /// speaks of.
+  /// Whether `key` concerns a dimension of a value, or a factor of an op.
   bool isOf(PlanKey key, mlir::Value value, unsigned dim) const {
     return isOf(key, classes.classesOf(value, dim));
   }
   bool isOf(PlanKey key, mlir::Operation *op, unsigned factor) const {
     return isOf(key, classes.classesOf(op, factor));
   }
-  /// Which dimensions share factors.
+  /// The classes of dimensions that share factors.
   const FactorClasses &getClasses() const { return classes; }
 
 private:

@@ -1,12 +1,12 @@
-//===- PaddingCosts.h - whether dimensions share padding --------*- C++ -*-===//
+//===- PaddingCosts.h - costs of shared and separate padding ----*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where an op merges dimensions, padding of a factor grows the merged one, too:
 // 5 heads of 8 over four devices are 8 heads, and 64 columns where 40 would
-// divide. Either all ops compute on what is padded so, or the one that merges
-// gets the dimension whole, for which it is gathered, and each side is padded
-// for itself. In: a sharding on every value, and how padding would grow it.
+// divide. Either all ops compute on the padded dimension, or the op that merges
+// gathers it, and each side is padded separately. In: a sharding on every
+// value, and how padding would grow it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_PLANNER_PADDINGCOSTS_H
@@ -23,17 +23,17 @@ class WorkCosts;
 
 class PaddingCosts {
 public:
-  /// By the links of the plan.
+  /// With the links of the plan.
   PaddingCosts(mlir::func::FuncOp main, const MeshView &mesh, PlanAttr plan);
   ~PaddingCosts();
 
-  /// Seconds of a step that a device computes `op`, whose loops and values are
-  /// so many times as large as in the model.
+  /// Seconds that a device computes `op` in a step, with loops and values grown
+  /// by these factors.
   double secondsOf(mlir::Operation *op, const ShardingRule &rule, double ofOp,
                    llvm::function_ref<double(mlir::Value)> ofValue) const;
 
-  /// Seconds of a step that communication takes longer if `op` gets `factors`
-  /// whole: infinity over micro-batches. `typeOf` says the padded types, which
+  /// Additional seconds of communication in a step if `op` gets `factors`
+  /// whole; infinity over micro-batches. `typeOf` gives the padded types, which
   /// divide.
   double secondsToGather(
       mlir::Operation *op, const ShardingRule &rule,

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reshard search knows no MLIR. What asks it, the partitioner and whoever
-// weighs shardings before, translates here.
+// The reshard search knows no MLIR. The partitioner, and the planner when it
+// weighs shardings, call it through this translation.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_PLANNER_RESHARDQUESTION_H
@@ -18,16 +18,15 @@ namespace pp {
 /// Axes over which a value is still to be reduced.
 using PartialAxes = llvm::SmallVector<std::pair<int, Reduction>, 2>;
 
-/// The machine of the plan's links and rates; of no plan, the default.
+/// The machine with the links and rates of `plan`; without a plan, the default.
 schedule::Topology getTopology(PlanAttr plan);
 
 /// The link along an axis of the mesh.
 const schedule::Link &linkAlong(MeshAttr mesh, int64_t axis,
                                 const schedule::Topology &topology);
 
-/// A search over the axes that the source or the target of a question uses: an
-/// all-reduce over "tp" stays one, although slices over "dp" could share its
-/// work.
+/// A search over the axes of the source and the target only: an all-reduce over
+/// "tp" stays one, although slices over "dp" could share its work.
 reshard::ReshardPlanner makeReshardPlanner(const MeshView &mesh,
                                            const schedule::Topology &topology);
 

@@ -1,11 +1,11 @@
-//===- StageCuts.h - where to cut a model into stages -----------*- C++ -*-===//
+//===- StageCuts.h - cuts a model into stages -------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a differentiated level 1 function, a plan and the figures of a machine.
-// Out: cuts, which pp-cut-stages writes into the plan; nothing here changes the
-// function. What is measured is global tensors before partitioning; an axis
-// divides what its seeds say that it will split.
+// Out: cuts, which pp-cut-stages writes into the plan. Costs are those of
+// global tensors before partitioning, divided by the axes that seeds will
+// split.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_PLANNER_STAGECUTS_H
@@ -18,8 +18,8 @@
 
 namespace pp {
 
-/// Stages and micro-batches are axes of the plan's mesh. Where the plan has no
-/// seeds, those count that pp-annotate-shardings will find.
+/// Stages and micro-batches are axes of the plan's mesh. If the plan has no
+/// seeds, the ones count that pp-annotate-shardings will find.
 struct StageCutProblem {
   PlanAttr plan;
   schedule::Topology topology;
@@ -31,16 +31,16 @@ private:
   static int64_t sizeOf(MeshAxisAttr axis) { return axis ? axis.getSize() : 1; }
 };
 
-/// What a stage costs, for each forward op of a function in order: seconds of a
-/// micro-batch on one device.
+/// Costs of stages, by forward op in order: seconds of a micro-batch on one
+/// device.
 struct StageCosts {
-  /// Running sums over the forward ops and over all that derives from them.
+  /// Running sums over the forward ops and the ops that derive from them.
   std::vector<double> forward = {0}, backward = {0};
-  /// Running count of ops that are work: they depend on an input, so that they
-  /// are not cloned to wherever they are used, and the loss on them.
+  /// Running count of ops that are work: they depend on an input (so they are
+  /// not cloned), and the loss depends on them.
   std::vector<int64_t> work = {0};
-  /// What a message of the values takes that cross the boundary before an op,
-  /// forwards; back as much, as gradients.
+  /// Time of a message of the values that cross the boundary before an op;
+  /// their gradients take as long on the way back.
   std::vector<double> crossing = {0};
 
   int64_t size() const { return int64_t(work.size()) - 1; }
@@ -49,8 +49,8 @@ struct StageCosts {
   }
 };
 
-/// Takes a differentiated level 1 function: forward ops are numbered by
-/// pp.origin in their order, derived ops carry the number of theirs.
+/// In a differentiated level 1 function, forward ops are numbered by pp.origin
+/// in their order; derived ops carry the same number.
 mlir::FailureOr<StageCosts> measureStages(mlir::func::FuncOp main,
                                           const StageCutProblem &problem);
 
@@ -60,11 +60,10 @@ mlir::FailureOr<StageCosts> measureStages(mlir::func::FuncOp main,
 double simulateCuts(const StageCosts &costs, llvm::ArrayRef<int64_t> cuts,
                     const schedule::Schedule &order, int64_t microBatches);
 
-/// Origins at which stages 1 .. stages-1 begin, chosen so that a step of the
-/// schedule, simulated with the cost of every op and message, is short, and
-/// among equals stages are most alike. Every stage gets a forward op
-/// between an input and the loss; fails with a diagnostic when there are too
-/// few. The choice is deterministic.
+/// Origins at which stages 1 .. stages-1 begin, chosen so that a simulated step
+/// of the schedule is short, and among equals stages are most alike. Every
+/// stage gets a forward op between an input and the loss; fails with a
+/// diagnostic if there are too few. The choice is deterministic.
 mlir::FailureOr<llvm::SmallVector<int64_t>>
 chooseStageCuts(mlir::func::FuncOp main, const StageCutProblem &problem);
 

@@ -1,11 +1,10 @@
-//===- Prediction.h - what a step will need, before any is made -*- C++ -*-===//
+//===- Prediction.h - predicts a step ---------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: an artifact that passed the checks, and the figures of a machine. Out:
 // memory, communication and time of one step, from the instruction lists alone.
-// Nothing is allocated, compiled or run. Reports of runs take their predicted
-// half from here.
+// Nothing is allocated, compiled or run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_PREDICT_PREDICTION_H
@@ -23,7 +22,7 @@
 
 namespace pp::predict {
 
-/// What all ranks of one program have in common.
+/// The prediction for all ranks of one program.
 struct ProgramPrediction {
   std::string name;
   std::vector<uint32_t> ranks;
@@ -32,17 +31,17 @@ struct ProgramPrediction {
   /// Names, in the model's order, and elements of the whole parameters.
   std::vector<std::string> parameters;
   uint64_t parameterElements = 0;
-  /// What its kernels take in a step.
+  /// Time of its kernels in a step.
   double computeSeconds = 0;
 };
 
 struct Prediction {
   std::vector<ProgramPrediction> programs;
-  /// By rank, of memory behind its arena; empty where none has any.
+  /// Staging bytes by rank; empty if no rank has any.
   std::vector<uint64_t> staging;
-  /// As the plan has them: where stages 1, 2, ... begin.
+  /// The plan's cuts: where stages 1, 2, ... begin.
   std::vector<uint64_t> cuts;
-  /// Of every rank's compute queue, the idle share of a step.
+  /// Idle share of the compute queues in a step.
   double bubble = 0;
   pprt::TravelTime travel;
   double stepSeconds = 0;
@@ -51,11 +50,11 @@ struct Prediction {
   schedule::Timeline timeline;
 };
 
-/// The machine of the links and rates that the artifact's plan names.
+/// The machine with the links and rates of the artifact's plan.
 schedule::Topology topologyOf(const pprt::ppx::ArtifactT &artifact);
 
-/// What an instruction takes. The two ends of a transfer, and all members of a
-/// collective, take the longest of theirs.
+/// Duration of an instruction. The two ends of a transfer, and all members of a
+/// collective, take as long as the slowest of them.
 double secondsOf(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
                  const pprt::ppx::ProgramT &program,
                  const pprt::ppx::InstructionT &instruction,
@@ -64,19 +63,18 @@ double secondsOf(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
 Prediction predict(const pprt::ppx::ArtifactT &artifact,
                    const pprt::Mesh &mesh);
 
-/// Of a rank of the program: with its staging.
+/// Memory of a rank of the program, with its staging.
 pprt::MemoryUse memoryOf(const Prediction &prediction,
-                         const ProgramPrediction &program, uint32_t rank);
+                               const ProgramPrediction &program, uint32_t rank);
 
-/// Tables and a drawing for people, at most about `columns` wide where names
-/// allow it.
+/// Tables and a drawing, about `columns` wide unless names are longer.
 std::string print(const Prediction &prediction,
                   const pprt::ppx::ArtifactT &artifact, unsigned columns = 100);
 
-/// `10 GB/s and 10 us`, of all links.
+/// All links: `10 GB/s and 10 us`.
 std::string printLinks(const schedule::Topology &topology);
 
-/// A table of what a device's memory is for.
+/// A table of the uses of a device's memory.
 std::string print(const pprt::DeviceMemory &memory);
 
 /// Whether its kernels run on GPUs, where ranks have no threads.

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What predictions and explanations are printed with.
+// Tables and numbers of predictions and explanations.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_PREDICT_TABLE_H
@@ -13,7 +13,7 @@
 
 namespace pp::predict {
 
-/// Rows of cells; the first columns are set left, the others right.
+/// Rows of cells; the first columns are left-aligned, the others right-aligned.
 class Table {
 public:
   explicit Table(std::vector<std::string> head, unsigned leftColumns = 1)
@@ -29,7 +29,7 @@ private:
   std::vector<std::vector<std::string>> rows;
 };
 
-/// `12.5 G`: three digits, and a prefix of thousands behind `space`.
+/// `12.5 G`: three digits, and a prefix of thousands after `space`.
 std::string printCount(double value, const char *space = "");
 /// `12.3 us`: three digits.
 std::string printSeconds(double seconds);

@@ -35,7 +35,7 @@ struct HostTensor {
   /// A literal of this type.
   mlir::DenseElementsAttr toAttribute() const;
 
-  /// Rounds every element to what the element type can hold.
+  /// Rounds every element to the element type.
   void roundToElement();
 };
 

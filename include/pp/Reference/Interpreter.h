@@ -16,8 +16,8 @@
 namespace pp::reference {
 
 struct EvaluateOptions {
-  /// Round the result of every op to its element type. Off: all arithmetic of
-  /// floats is that of f64, and converts between them are the identity.
+  /// Round the result of every op to its element type. Otherwise all float
+  /// arithmetic is in f64, and converts between floats are the identity.
   bool roundToElement = false;
 };
 

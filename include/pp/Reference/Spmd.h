@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a function of level 2 on every device of a mesh in lockstep, one op after
-// another: a collective sees all its members at once. What leaves is joined to
-// global tensors, so it compares with `evaluate` of the function it was made
-// from. So is a function of level 3, unless stages sum something up: there each
-// of them has its own op for it.
+// Runs a function of level 2 on every device of a mesh in lockstep, one op
+// after another: a collective sees all its members at once. Results are joined
+// to global tensors, which compare with `evaluate` of the original function.
+// Also runs a function of level 3, unless stages sum something up, for which
+// each stage has its own op.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_REFERENCE_SPMD_H
@@ -20,26 +20,26 @@ namespace pp::reference {
 using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
 
 /// One coordinate per axis of `mesh`. Devices count row-major over all axes
-/// but those of kind time, whose coordinates are 0.
+/// except time, whose coordinates are 0.
 llvm::SmallVector<int64_t> deviceCoordinates(MeshAttr mesh, int64_t device);
 
-/// The part of `global` that lies at `coordinates`. Of a partial sharding, the
-/// first member of each group holds the value, the others the identity.
+/// The part of `global` at `coordinates`. For a partial sharding, the first
+/// member of each group holds the value, the others the identity.
 mlir::FailureOr<HostTensor> shardTensor(const HostTensor &global,
                                         ShardingAttr sharding, MeshAttr mesh,
                                         llvm::ArrayRef<int64_t> coordinates,
                                         EmitError emitError);
 
 /// Joins shards (`shardAt` gives that of any coordinates) and reduces partial
-/// ones in rank order. Fails when copies that should be equal differ.
+/// ones in rank order. Fails if copies that should be equal differ.
 mlir::FailureOr<HostTensor> unshardTensor(
     llvm::function_ref<const HostTensor &(llvm::ArrayRef<int64_t>)> shardAt,
     ShardingAttr sharding, MeshAttr mesh, EmitError emitError);
 
 /// Runs `function` on all devices of `mesh`. Inputs and results are global:
-/// arguments are divided and results joined by their `pp.sharding`, or
-/// else `pp.sharding` (none: replicated); `pp.unpadded_shape` inputs may come
-/// without their padding, results lose it.
+/// arguments are divided and results joined by their `pp.sharding` (without
+/// one: replicated); `pp.unpadded_shape` inputs may come without their padding,
+/// results lose it.
 ///
 /// Over time axes a value is invariant, or has one version per micro-batch once
 /// it derives from a time-sharded argument, `all_slice` or `axis_index`;

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A problem says how many ranks, stages and micro-batches there are; an
-// algorithm gives the schedule. Each algorithm has a file of its own and an
-// entry in the table of Algorithms.cpp.
+// A problem gives the numbers of ranks, stages and micro-batches; an algorithm
+// gives the schedule. Each algorithm has one file and one entry in the table of
+// Algorithms.cpp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_SCHEDULE_ALGORITHMS_H
@@ -14,8 +14,8 @@
 
 namespace pp::schedule {
 
-/// What a schedule is asked for. Stage `s` lies on rank `s mod ranks` unless
-/// the algorithm says otherwise.
+/// The input of an algorithm. Stage `s` lies on rank `s mod ranks` unless the
+/// algorithm says otherwise.
 struct ScheduleProblem {
   unsigned ranks = 1;
   unsigned microBatches = 1;
@@ -28,8 +28,8 @@ struct ScheduleProblem {
   bool check(std::string &error) const;
 };
 
-/// One way to order a pipeline. `generate` may expect a problem that passes its
-/// own `check()` and has a number of chunks that the algorithm can place.
+/// One way to order a pipeline. `generate` may assume a problem that passes
+/// `check()` and has a number of chunks that the algorithm can place.
 struct Algorithm {
   const char *name;
   const char *summary;
@@ -39,13 +39,13 @@ struct Algorithm {
 
 /// All algorithms, in the order of their documentation.
 const std::vector<Algorithm> &algorithms();
-/// Whether one is called `name`.
+/// Whether there is an algorithm called `name`.
 bool isAlgorithm(const std::string &name);
 /// Their names, as messages list them: `gpipe or 1f1b`.
 const std::string &algorithmNames();
 
-/// The verified schedule of the algorithm called `name`. On an unknown name
-/// (the error lists the near ones) or a problem that it cannot solve, returns
+/// The verified schedule of the algorithm called `name`. For an unknown name
+/// (the error lists similar ones) or a problem that it cannot solve, returns
 /// nothing and sets `error`.
 std::optional<Schedule> generate(const std::string &name,
                                  const ScheduleProblem &problem,
@@ -56,8 +56,8 @@ std::optional<Schedule> generate(const std::string &name,
 Schedule generateGPipe(const ScheduleProblem &problem);
 
 /// One forward, one backward: rank r of p runs p - r - 1 forward passes ahead,
-/// then alternates (PipeDream-flush, Narayanan et al., 2021). As long as GPipe,
-/// but rank r holds the residuals of at most p - r micro-batches.
+/// then alternates (PipeDream-flush, Narayanan et al., 2021). Takes as long as
+/// GPipe, but rank r holds the residuals of at most p - r micro-batches.
 Schedule generateOneForwardOneBackward(const ScheduleProblem &problem);
 
 } // namespace pp::schedule

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A schedule is data: per rank (a position of the pipeline, whatever the number
-// of devices that share it) the list of actions it runs in one step. What moves
-// between ranks follows from the order and is not written down. The text forms
-// are those of torch.distributed.pipelining, so that its schedules and its
-// visualisers can be used as they are.
+// of devices that share it) the list of actions it runs in one step. Transfers
+// between ranks follow from the order and are not written down. The text forms
+// are those of torch.distributed.pipelining, so its schedules and visualisers
+// work unchanged.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_SCHEDULE_SCHEDULE_H
@@ -18,9 +18,9 @@
 
 namespace pp::schedule {
 
-/// What an action computes. The backward action gives the weight gradients too,
-/// unless the schedule has a weight action for the same stage and micro-batch;
-/// then it stops at the gradients of the stage's inputs.
+/// What an action computes. The backward action also computes the weight
+/// gradients, unless the schedule has a weight action for the same stage and
+/// micro-batch; then it stops at the gradients of the stage's inputs.
 enum class Kind : char { Forward = 'F', Backward = 'B', Weight = 'W' };
 
 /// One unit of compute: a fragment of a stage applied to a micro-batch.
@@ -62,17 +62,16 @@ constexpr unsigned maxActions = 1 << 24;
 /// Spells an action as stage, kind, micro-batch: `0F0`, `12B3`.
 std::string print(const Action &action);
 
-/// Reads what `print` writes; nothing on any other text.
+/// Reads the output of `print`; nothing for other text.
 std::optional<Action> parseAction(const std::string &text);
 
 /// One row of comma-separated actions per rank. A backward action whose weight
 /// gradient is split off is spelled `I`, as torch.distributed.pipelining does.
 std::string printCsv(const Schedule &schedule);
 
-/// Reads a compute-only CSV file. Blank cells (idle slots) carry no
-/// information and are dropped; the numbers of stages and micro-batches are
-/// those that occur. The result is not verified. On malformed text returns
-/// nothing and sets `error`.
+/// Reads a compute-only CSV file. Blank cells (idle slots) are dropped; the
+/// numbers of stages and micro-batches are those that occur. The result is not
+/// verified. On malformed text returns nothing and sets `error`.
 std::optional<Schedule> parseCsv(const std::string &text, std::string &error);
 
 //===----------------------------------------------------------------------===//
@@ -80,16 +79,16 @@ std::optional<Schedule> parseCsv(const std::string &text, std::string &error);
 //===----------------------------------------------------------------------===//
 
 /// Whether the schedule computes every micro-batch on every stage exactly once
-/// and can run to its end: no action twice or missing, no stage on two ranks,
-/// and an order in which no rank waits forever for another. If not, `error`
-/// says what is wrong above a grid with the offending action in brackets.
+/// and can finish: no action twice or missing, no stage on two ranks, no rank
+/// that waits forever for another. If not, `error` says what is wrong above a
+/// grid with the offending action in brackets.
 bool verify(const Schedule &schedule, std::string &error);
 
 /// The rank of every stage. Expects a verified schedule.
 std::vector<unsigned> stageRanks(const Schedule &schedule);
 
 /// Entry `stage * microBatches + microBatch`: whether the schedule has a weight
-/// action for them, that is, whether their backward is split in two.
+/// action for them, so that their backward is split in two.
 std::vector<bool> splitBackwards(const Schedule &schedule);
 
 /// The largest number of (stage, micro-batch) pairs whose forward action has
@@ -107,11 +106,11 @@ struct Dependencies {
 };
 Dependencies dependencies(const Schedule &schedule, const Action &action);
 
-/// What a row is called: a rank that holds one stage is known by the stage.
+/// The name of rows: "stage" if every rank holds one stage, else "rank".
 const char *rowName(const Schedule &schedule);
 
 /// A grid of the actions in list order, one row per rank. The cell at
-/// (`markRank`, `markIndex`), if there is one, is put in brackets.
+/// (`markRank`, `markIndex`), if any, is put in brackets.
 std::string printGrid(const Schedule &schedule, size_t markRank = ~size_t(0),
                       size_t markIndex = ~size_t(0));
 

@@ -1,9 +1,9 @@
-//===- Simulate.h - The timeline of a schedule ------------------*- C++ -*-===//
+//===- Simulate.h - simulates and draws a schedule --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Given how long actions and transfers take, says when each of them starts and
-// ends and how long every rank is idle.
+// In: a schedule and the durations of actions and transfers. Out: when each
+// starts and ends, how long every rank is idle, and pictures of that.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_SCHEDULE_SIMULATE_H
@@ -12,23 +12,24 @@
 #include "pp/Schedule/Schedule.h"
 
 #include <functional>
+#include <string>
 
 namespace pp::schedule {
 
 /// Durations, in any unit; negative ones count as zero.
 struct Durations {
-  /// Of an action. `merged` is true for a backward action that computes the
-  /// weight gradients too.
+  /// Duration of an action; `merged` is true for a backward action that also
+  /// computes the weight gradients.
   std::function<double(const Action &action, bool merged)> action;
-  /// Of the transfer from `producer` to `consumer`, which lie on different
-  /// ranks.
+  /// Duration of the transfer from `producer` to `consumer`, which lie on
+  /// different ranks.
   std::function<double(const Action &producer, const Action &consumer)>
       transfer;
 
   /// Every action takes 1, every transfer 0.
   static Durations unit();
-  /// A forward action takes 1, a backward action 2, of which the weight
-  /// gradient is half where it is split off; every transfer 0.
+  /// A forward action takes 1, a backward action 2, half of which is the weight
+  /// gradient if it is split off; every transfer 0.
   static Durations usual();
 };
 
@@ -59,9 +60,18 @@ struct Timeline {
 
 /// Runs the schedule in virtual time. Actions of a rank run one at a time, in
 /// order; so do the transfers of a directed edge, in the order in which they
-/// are produced, without occupying the ranks at either end. Expects a verified
+/// are produced, without occupying the ranks at either end. Assumes a verified
 /// schedule.
 Timeline simulate(const Schedule &schedule, const Durations &durations);
+
+/// A drawing of one line per rank, at most about `columns` characters wide,
+/// idle time as dots. Actions too narrow for their names show their kind only.
+std::string drawText(const Schedule &schedule, const Timeline &timeline,
+                     unsigned columns = 160);
+
+/// A self-contained SVG document: a row per rank, time to the right, a legend
+/// and the idle share of each rank.
+std::string drawSvg(const Schedule &schedule, const Timeline &timeline);
 
 } // namespace pp::schedule
 

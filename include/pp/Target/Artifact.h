@@ -23,7 +23,7 @@ namespace pp {
 mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>>
 buildArtifact(mlir::ModuleOp module);
 
-/// The same, once it has passed every check: structure, races, deadlock,
+/// The same, after it has passed every check: structure, races, deadlock,
 /// memory.
 mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>>
 buildCheckedArtifact(mlir::ModuleOp module);
@@ -33,12 +33,12 @@ struct MeshedArtifact {
   pprt::Mesh mesh;
 };
 
-/// The same with the mesh that its ranks are numbered over, as predictions need
-/// it.
+/// The same with the mesh that its ranks are numbered over, for predictions.
 mlir::FailureOr<MeshedArtifact> buildMeshedArtifact(mlir::ModuleOp module);
 
-/// Reports at `module` what the runtime found, with its exit code. A bad
-/// artifact that was built from a module is a module that does not compile.
+/// Reports a failure of the runtime at `module`, with its exit code. A bad
+/// artifact that was built from a module counts as a module that does not
+/// compile.
 mlir::LogicalResult report(mlir::ModuleOp module, const pprt::Status &status);
 
 } // namespace pp

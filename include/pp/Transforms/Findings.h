@@ -1,9 +1,9 @@
-//===- Findings.h - what a plan could do better -----------------*- C++ -*-===//
+//===- Findings.h - possible improvements of a plan -------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a pass notices of the whole program, kept in the location of @main as
-// causes are in those of collectives.
+// Observations of a pass about the whole program, kept in the location of
+// @main, as causes are in those of collectives.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TRANSFORMS_FINDINGS_H
@@ -17,21 +17,21 @@
 namespace pp {
 
 struct Finding {
-  /// Where it is, or empty; what is found; what would avoid it, in words where
-  /// no change of the plan does.
+  /// Its place, or empty; what is found; advice in words if no change of the
+  /// plan avoids it.
   std::string at, what, avoid;
-  /// Of which each would avoid it, as withChange() reads them.
+  /// Changes, as withChange() reads them, each of which avoids it.
   std::vector<std::string> changes = {};
-  /// What each device holds or sends for it; 0 if that is not the point.
+  /// What each device holds or sends for it; 0 if that does not matter.
   int64_t bytes = 0;
-  /// What it costs, by which findings are told; not kept.
+  /// Its cost, by which findings are ordered; not kept.
   double seconds = 0;
 
-  /// What would avoid it, in one line.
+  /// All ways to avoid it, in one line.
   std::string printWays() const;
 };
 
-/// The ops that a finding is about: those of one kind and place are counted.
+/// The ops of a finding, counted by kind and place.
 class Subjects {
 public:
   void add(mlir::Operation *op, double cost);
@@ -41,7 +41,7 @@ public:
   std::string print() const;
 
 private:
-  /// How many there are, and what they cost.
+  /// Number and cost by kind.
   std::map<std::string, std::pair<int64_t, double>> kinds;
 };
 

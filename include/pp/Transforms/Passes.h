@@ -2,13 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Their options, and functions that create and register them. What each takes
-// and leaves is said in Passes.td, their order in Pipelines.h.
+// Their options, and functions that create and register them. Passes.td
+// describes each pass, Pipelines.cpp their order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TRANSFORMS_PASSES_H
 #define PP_TRANSFORMS_PASSES_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "pp/IR/PP.h"
@@ -17,8 +18,8 @@
 namespace pp {
 
 /// Reports that `module` is of another level than `pass` takes, and which pass
-/// leads to that one. What says no level and has ops of level 1 alone is a model;
-/// of what else says none, nothing is known.
+/// leads to that level. A module without a level is a model if all its ops are
+/// of level 1; otherwise its level is unknown.
 mlir::LogicalResult checkLevel(mlir::ModuleOp module, llvm::StringRef pass,
                                Level level);
 
@@ -36,6 +37,12 @@ private:
     runOnModule();
   }
 };
+
+/// The contract of level 3: every value is where it is read, results that
+/// update an argument name one, and the schedule, if any, fits the mesh and can
+/// run. pp-verify-pipeline checks it, and pp-lower-to-programs, which may be
+/// called by itself. Assumes what verifyModel() checks.
+mlir::LogicalResult verifyPipeline(mlir::func::FuncOp main, MeshAttr mesh);
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of Passes.td that tells of stages, fragments and schedules, in the
-// order of Pipelines.cpp.
+// The passes for stages, fragments and schedules, in the order of
+// Pipelines.cpp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TRANSFORMS_PIPELINEPASSES_TD
@@ -14,12 +14,12 @@ include "mlir/Pass/PassBase.td"
 def CutStages : LevelPass<"pp-cut-stages", "Graph"> {
   let summary = "assigns ops and arguments to stages";
   let description = [{
-    Runs on level 1, before sharding: stages are assigned to forward ops and
-    inherited by what derives from them, so that backward work lands where its
-    residuals are. Obeys `cuts` of the plan; without them the planner chooses
-    and the plan is completed. What depends on parameters alone gets all stages
-    that use it, and the parameters these, too. If only results use it (a norm in
-    the loss), it is where its parameters are.
+    Runs on level 1, before sharding: forward ops get stages, and derived ops
+    inherit them, so that backward work is where its residuals are. Obeys the
+    plan's `cuts`; without them the planner chooses, and they are written into
+    the plan. Ops that depend on parameters alone run on all stages that use
+    them, and so do these parameters; if only results use such an op (a norm in
+    the loss), it runs where its parameters are.
 
     ```mlir
     // plan: cuts = [2]
@@ -52,7 +52,7 @@ def SplitStages : LevelPass<"pp-split-stages", "Spmd"> {
     %t = pp.transfer %y from 0 to 1 : tensor<4xf32>
     %z = pp.fragment forward stage 1 (%t) { ... pp.log ... }
     ```
-    Errors: a stage without work, one that reads a parameter it does not hold.
+    Errors: a stage without work, a stage that reads a parameter it does not hold.
   }];
 }
 
@@ -62,23 +62,23 @@ def Schedule : LevelPass<"pp-schedule", "Pipeline"> {
     Asks the schedule library for the plan's schedule (`gpipe`, `1f1b`) and puts
     it on @main as `pp.schedule`. With one stage and no name in the plan the
     micro-batches run one after another.
-    Errors: an unknown schedule, one that the sizes do not allow, a step
-    without fragments.
+    Errors: an unknown schedule, sizes that it does not allow, a step without
+    fragments.
   }];
 }
 
 def TrimResiduals : LevelPass<"pp-trim-residuals", "Pipeline"> {
   let summary = "minimizes the bytes kept from forward to backward";
   let description = [{
-    What a backward fragment reads of a forward one is kept in memory between
-    the two. Elementwise ops, views, counters and random bits are computed again
-    instead where that leaves fewer bytes to keep; contractions, reductions,
-    gathers and collectives never are. The choice is a minimum cut, hence the
-    least possible: a GELU keeps its input alone, a softmax its result. What
-    memory holds from before a contraction or collective until behind it, and
-    what is made of its like of the layer before, is kept: with `tp` the sum of a
-    layer's input and its reduced output. Else the backward work of the last
-    layer would begin with that of all others.
+    Values that a backward fragment reads of a forward one are kept in memory
+    between the two. Elementwise ops, views, counters and random bits are
+    recomputed if that keeps fewer bytes; contractions, reductions, gathers and
+    collectives never are. The choice is a minimum cut, so it is optimal: a GELU
+    keeps its input alone, a softmax its result. A value that is live across a
+    contraction or collective and is made from the same value of the previous
+    layer is kept (with `tp`, the sum of a layer's input and its reduced
+    output); otherwise the backward work of the last layer would begin by
+    recomputing all layers.
 
     ```mlir
     // forward:  %t = pp.tanh %x   %y = pp.mul %x, %t   yields %y, %x, %t
@@ -96,11 +96,12 @@ def BucketCollectives : LevelPass<"pp-bucket-collectives", "Pipeline"> {
   let description = [{
     all_reduces, all_gathers and reduce_scatters of one group, reduction and
     element type become one variadic call, up to the plan's `bucket` bytes a
-    call, so that latency is paid once. In fragments that run once a step it is
-    those that do not wait for each other; in those of a micro-batch, reductions
-    of gradients and gathers of parameters, which where they are shared out
-    (`pp.parameter`) are of one layer (`pp.layer` of the argument): a product with
-    a parameter, and what follows until one reads what it made.
+    call, so that latency is paid once. In fragments that run once a step, these
+    are calls that do not wait for each other; in those of a micro-batch,
+    reductions of gradients and gathers of parameters. For sharded parameters
+    (`pp.parameter`) a bucket holds one layer (`pp.layer` of the argument): a
+    product with a parameter and the parameters behind it, up to the next such
+    product that reads its result.
 
     ```mlir
     %0 = pp.all_reduce sum %a over @mesh ["dp"] : ...

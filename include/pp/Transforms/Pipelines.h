@@ -1,9 +1,9 @@
-//===- Pipelines.h - which passes, in which order ---------------*- C++ -*-===//
+//===- Pipelines.h - the lists of passes ------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // `--pp-parallelize="dp=2 tp=2 ..."` of pp-opt and `--parallelize` of pp-run:
-// the text, the options it stands for, and the list of passes they stand for.
+// the text, the options and the list of passes it stands for.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TRANSFORMS_PIPELINES_H
@@ -17,50 +17,50 @@
 
 namespace pp {
 
-/// The name of the pass that runs them.
+/// The pass that runs them.
 inline constexpr llvm::StringLiteral kParallelize = "pp-parallelize";
 
 struct PipelineOptions {
-  /// What the plan is made from.
+  /// The options of the plan.
   PlanOptions plan = {{PlanKey::Optimizer, "adamw"}};
-  /// A file with a `#pp.plan` to obey instead; empty: none.
+  /// A file with a `#pp.plan` to use instead; empty: none.
   std::string planFile;
-  /// Whether anything was said about the plan: then there must be none yet.
+  /// Whether a plan is given: then the module must have none yet.
   bool givesPlan = false;
-  /// The level to end at.
+  /// The last level.
   Level stopAfter = Level::Program;
-  /// What kernels are formed for; empty: what the module says.
+  /// The target of kernels; empty: the module's.
   std::string target;
   /// Return every gradient from the step, for comparisons.
   bool keepGradients = false;
   /// End before level 4: the caller forms programs for several targets.
   bool leavesPrograms = false;
-  /// Leave the proof of the programs out, for callers that repeat it anyway
-  /// (pprt::checkArtifact) and want to tell its findings apart.
+  /// Leave out the proof of the programs, for callers that run
+  /// pprt::checkArtifact themselves and handle its findings.
   bool skipProgramChecks = false;
 };
 
 /// Reads `text`, `key=value` words separated by white space, into `options`. On
-/// failure `error` names the word that is wrong and what was expected.
+/// failure `error` names the wrong word and the expected ones.
 mlir::LogicalResult parseParallelize(llvm::StringRef text,
                                      PipelineOptions &options,
                                      std::string &error);
 
-/// One line per key of that text.
+/// One line per key of the text.
 std::string describeParallelizeKeys();
 
-/// Appends the passes that lead from a module of level `from` (as getLevel
-/// tells) to `options.stopAfter`. A model that `hasPlan` is obeyed as it is
-/// unless the options give one, which is refused.
+/// Appends the passes from a module of level `from` (see getLevel) to
+/// `options.stopAfter`. If the module `hasPlan`, that plan is used; options
+/// that give another are refused.
 void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
                    std::optional<Level> from, bool hasPlan = false);
 
 /// The level whose contract `module` fulfils (`pp.level`); nothing for a model
-/// whose training step is still to be made.
+/// before its training step is made.
 std::optional<Level> getLevel(mlir::ModuleOp module);
 
-/// Makes kParallelize known to pass pipelines. It runs what buildPipeline
-/// appends for the level that it finds. `adjust` changes what the text says.
+/// Registers kParallelize. It runs the passes of buildPipeline for the level
+/// that it finds. `adjust` changes the options of the text.
 void registerPipelines(std::function<void(PipelineOptions &)> adjust = nullptr);
 
 } // namespace pp

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of Passes.td that tells of plans, shardings and collectives, in the
-// order of Pipelines.cpp.
+// The passes for plans, shardings and collectives, in the order of
+// Pipelines.cpp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TRANSFORMS_SHARDPASSES_TD
@@ -15,9 +15,9 @@ def MakePlan : LevelPass<"pp-make-plan", "Graph"> {
   let summary = "writes the plan that the options describe";
   let description = [{
     Puts `#pp.plan` on the module and adds `pp.mesh @mesh` with the axes `mb`
-    (micro-batches, a time axis), `pp` (stages), `dp` and `tp`, those of size 1
-    left out. Shardings and stage cuts stay open for later passes. Its options
-    are the keys of `--pp-parallelize`, as `pp-opt --help` lists them, without
+    (micro-batches, a time axis), `pp` (stages), `dp` and `tp`, without those of
+    size 1. Shardings and stage cuts stay open for later passes. Its options are
+    the keys of `--pp-parallelize`, as `pp-opt --help` lists them, without
     `plan` and `stop-after`; without `optimizer` the plan has none.
 
     ```
@@ -37,14 +37,13 @@ def MakePlan : LevelPass<"pp-make-plan", "Graph"> {
 def LoadPlan : LevelPass<"pp-load-plan", "Graph"> {
   let summary = "reads the plan from a file";
   let description = [{
-    Instead of `pp-make-plan`: the file holds one `#pp.plan<...>`, as it stands
-    in the attributes of a module that pp-opt printed, perhaps edited. Adds
-    `pp.mesh @mesh` with the plan's mesh.
+    Instead of `pp-make-plan`: the file holds one `#pp.plan<...>`, as pp-opt
+    prints it, possibly edited. Adds `pp.mesh @mesh` with the plan's mesh.
 
     ```
     --pp-load-plan="file=my.plan"
     ```
-    Fails on a file that cannot be read or holds something else.
+    Fails on a file that cannot be read or holds no plan.
   }];
   let dependentDialects = ["::pp::PPDialect"];
   let options = [Option<"file", "file", "std::string", "\"\"", "file to read">];
@@ -53,11 +52,10 @@ def LoadPlan : LevelPass<"pp-load-plan", "Graph"> {
 def SplitConstants : LevelPass<"pp-split-constants", "Graph"> {
   let summary = "clones constants and broadcasts per use";
   let description = [{
-    Constants, iotas and broadcasts have dimensions that no operand has. Used
-    twice, one would tie the shardings of both users, so it is cloned before
-    seeds are set, and so is what it is computed from: a mask of two iotas has
-    iotas of its own for each use. Clones that end up alike are merged after
-    `pp-partition`.
+    Constants, iotas and broadcasts have dimensions that no operand has. One
+    with two users would tie the shardings of both, so it is cloned before seeds
+    are set, with its operands: each use of a mask of two iotas gets two new
+    iotas. Equal clones are merged after `pp-partition`.
 
     ```mlir
     %b = pp.broadcast %zero dims [] : tensor<f32> -> tensor<8x8xf32>
@@ -79,33 +77,32 @@ def AnnotateShardings : LevelPass<"pp-annotate-shardings", "Graph"> {
     and labels over `mb` and `dp` (priority 0), and over `tp` (priority 1) the
     parameter dimensions that a contraction introduces and only contractions
     with parameters reduce: heads and the inner dimension of a feed-forward
-    block. What that leaves whole is weighed: products that `tp` does not split,
-    as where heads are cut out of one projection, and, with `sp` beside `ep`, the
-    part of the experts, get seeds where a step is predicted to be shorter with
-    them. With `sequence = "true"` also the dimension that an input's `pp.dims`
-    call "sequence", over `tp` (priority 2), and with `vocab = "true"` the
-    parameter dimensions that inputs look up (priority 1). Everything else is left to
+    block. The rest is decided by cost: products that `tp` does not split (such
+    as heads cut out of one projection), and, with `sp` beside `ep`, the
+    experts, get seeds if these make the predicted step shorter. With `sequence
+    = "true"` also the dimension that an input's `pp.dims` call "sequence", over
+    `tp` (priority 2), and with `vocab = "true"` the parameter dimensions that
+    inputs look up (priority 1). Everything else is left to
     `pp-propagate-shardings`.
 
-    With `zero = 1`, `2` or `3` in the plan, `pp.reshard` ops over `dp` stand
-    wherever a parameter, its gradient or its new value goes between where it is
-    stored, used and updated: with 1, the update is split; with 2, gradients are
-    reduced in every micro-batch, and summed split; with 3, parameters are
-    stored split, and gathered for forward and again for backward.
+    With `zero = 1`, `2` or `3` in the plan, `pp.reshard` ops over `dp` separate
+    the layouts in which a parameter, its gradient and its new value are stored,
+    used and updated: with 1, the update is split; with 2, gradients are reduced
+    in every micro-batch, and summed split; with 3, parameters are stored split,
+    and gathered for forward and again for backward.
 
     ```mlir
     %tokens: tensor<16x128xi32> {pp.name = "tokens", ...}
     // becomes, with mesh <["mb"=4 : time, "dp"=2]>,
     %tokens: tensor<16x128xi32> {pp.name = "tokens", pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}, {} ]>, ...}
     ```
-    What the model says itself stands beside the plan: `pp.sharding` on an
-    argument or a result, `pp.sharding_constraint` inside. Analysis chooses no
-    seed for such an argument. All who speak of a value, be it the model or
-    seeds, must agree where they close a dimension; where one leaves it open and
-    what it names there does not fit, it yields, which
-    `--remarks-filter=pp-annotate-shardings` tells (`yielded`). The result that
-    is an argument's new value speaks of the argument, and a constraint that is
-    no barrier of what it reads.
+    The model may give shardings beside the plan: `pp.sharding` on an argument
+    or a result, `pp.sharding_constraint` inside. Analysis chooses no seed for
+    such an argument. All shardings of a value, from the model or from seeds,
+    must agree on closed dimensions; an open dimension that does not fit yields,
+    and `--remarks-filter=pp-annotate-shardings` reports it (`yielded`). The new
+    value of an argument counts as the argument, and a constraint other than a
+    barrier as its operand.
 
     Fails on a seed that names nothing, an axis the mesh does not have, a
     dimension or axis used twice, a mesh with more shards than elements, closed
@@ -122,28 +119,27 @@ def PropagateShardings : LevelPass<"pp-propagate-shardings", "Graph"> {
     seed priority. Writes `pp.shardings` on every op and `pp.sharding` on every
     argument and result. Open dimensions may gain axes, closed ones never.
 
-    Through a `pp.reshard` all axes spread but its own. Once nothing changes any
-    more, what it splits further gets them: in the first dimension that they
-    divide, else in the largest that is whole, which is padded then. What has
-    fewer elements than they have devices stays whole.
+    All axes spread through a `pp.reshard` except its own, which are placed at
+    the end: in the first dimension that they divide, otherwise in the largest
+    whole dimension, which is then padded. A tensor with fewer elements than
+    they have devices stays whole.
 
     A `pp.sharding` on a result and a `pp.sharding_constraint` are seeds as well.
     Their axes join in the round of the first seed of the plan that uses the
-    axis, or in round 0. The order of ops and arguments in the module has no
-    say. Where two seeds of one round want a dimension or an axis for themselves, the one that
-    is fewer ops away has it; of equally near ones that of the axis with the
-    smaller priority, then of the axis that the mesh names first, then of the
-    first dimension. Within an op, axes of a smaller priority are dealt out
-    first; then reductions over which all operands agree come before what the
-    results have, and these before the operands in order.
-    `--remarks-filter=pp-propagate-shardings` lists where an operand is laid out
-    otherwise than its op computes (`conflict`) and what was asked for and not
-    had, with what took its place (`unfulfilled`).
-    An op that computes elements with their neighbours, as windows that overlap
-    do, has that dimension gathered where a sharding from elsewhere splits it:
-    `neighbours` tells the dimension and axis, who split it, and the dimensions
-    that may be split instead. What is alike at several places is one remark,
-    at the first of them, with how many `times`.
+    axis, or in round 0. The order of ops and arguments in the module does not
+    matter. If two seeds of one round compete for a dimension or an axis, the
+    one that is fewer ops away wins; among equally near ones the axis of smaller
+    priority, then the first axis of the mesh, then the first dimension. Within
+    an op, axes of smaller priority come first; then reductions over which all
+    operands agree, then the axes of results, then those of the operands in
+    order. `--remarks-filter=pp-propagate-shardings` lists operands whose layout
+    differs from that of their op (`conflict`), and requests that were not met,
+    with the axis that took their place (`unfulfilled`).
+    An op that reads neighbours of elements, such as overlapping windows, gets
+    that dimension gathered if a sharding from elsewhere splits it: `neighbours`
+    names the dimension and axis, the source of the split, and dimensions that
+    may be split instead. Equal remarks are printed once, at the first place,
+    with the number of `times`.
 
     ```mlir
     // %w has #pp.sharding<@mesh, [{?}, {"tp"} ]>
@@ -151,10 +147,9 @@ def PropagateShardings : LevelPass<"pp-propagate-shardings", "Graph"> {
     // becomes
     %y = pp.dot_general %x, %w ... {pp.shardings = [#pp.sharding<@mesh, [{}, {"tp"} ]>]} : ...
     ```
-    Fails on an op without a sharding rule, on shardings of another mesh, on one
-    that was asked for of an op's own operand or result and splits a dimension
-    of neighbours, and on a mesh axis of kind space or time over which nothing
-    is split.
+    Fails on an op without a sharding rule, on shardings of another mesh, on a
+    requested sharding of an op's operand or result that splits a dimension of
+    neighbours, and on a mesh axis of kind space or time that splits nothing.
   }];
 }
 
@@ -162,12 +157,12 @@ def SplitScans : LevelPass<"pp-split-scans", "Graph"> {
   let summary = "splits scans along a split dimension into shards";
   let description = [{
     A running sum, a product, an argmax or a top_k needs its dimension whole.
-    Where the operand has it split, the dimension becomes shards x elements: each
-    shard scans its elements, and a number per shard, or its largest elements,
-    are what must come together. The op itself says how, and what that sends
-    (`computeInShards`, `getBytesInShards`); it is done where it sends less than
-    gathering the dimension would. Before padding, so that a dimension that does
-    not divide into shards is left to be gathered.
+    If it is split, the dimension becomes shards x elements: each shard scans
+    its elements, and the shards share a number each, or their largest elements.
+    The op knows how, and what that sends (`computeInShards`,
+    `getBytesInShards`); the pass does it if that sends less than gathering the
+    dimension. It runs before padding, so a dimension that does not divide into
+    shards is gathered.
 
     ```mlir
     %y = pp.cumsum %x dim 0 : tensor<8xf32>  // %x over "tp"=2
@@ -191,8 +186,8 @@ def PadDimensions : LevelPass<"pp-pad-dimensions", "Graph"> {
     Decided once per class of dimensions that share a factor: 8 heads of 32 over
     tp=3 become 9 x 32 everywhere, in merged dimensions too. Consuming
     reductions and contractions get their operands masked to the identity, ops
-    that need a dimension whole get it cut back, updated parameters and states
-    are masked to zero. Arguments and results say their `pp.unpadded_shape`;
+    that need a dimension whole get it without padding, updated parameters and
+    states are masked to zero. Arguments and results get `pp.unpadded_shape`;
     padded elements of arguments are zero.
 
     ```mlir
@@ -206,10 +201,10 @@ def PadDimensions : LevelPass<"pp-pad-dimensions", "Graph"> {
     %s = pp.reduce sum %y dims [0] : tensor<9xf32> -> tensor<f32>
     ```
     `--remarks-filter=pp-pad-dimensions` lists how many of each
-    op's floating-point operations are padding. Where a merged dimension would
-    be padded further than its own axes ask for, 40 columns of 5 heads over
-    tp=4 to 64, the planner weighs that against gathering it at the op that
-    merges: a remark, `shared` or `apart`, has the seconds of both.
+    op's floating-point operations are padding. If a merged dimension would be
+    padded further than its axes require (40 columns of 5 heads over tp=4 to
+    64), the planner compares that with gathering it at the op that merges: a
+    remark, `shared` or `apart`, gives the seconds of both.
   }];
   let dependentDialects = ["::pp::PPDialect"];
 }
@@ -217,19 +212,19 @@ def PadDimensions : LevelPass<"pp-pad-dimensions", "Graph"> {
 def LintShardings : LevelPass<"pp-lint-shardings", "Graph"> {
   let summary = "reports repeated work, idle axes and padding";
   let description = [{
-    Changes nothing but the location of `@main`, in which `--pp-explain` finds
-    what was noted: for each thing that would avoid some of it, what it would
-    avoid, the costliest first. `--remarks-filter=pp-lint-shardings` lists it op
-    by op: products, of any size, and values of 1 MiB and more that every device
-    of an axis computes (`whole`), values that it holds although the axis splits
-    the work (`replicated`) or has them gathered for another layout (`gathered`);
-    axes that split less than half of the floating-point operations (`idle`), and
+    Changes only the location of `@main`, where `--pp-explain` finds the
+    findings: for each remedy what it would avoid, the costliest first.
+    `--remarks-filter=pp-lint-shardings` lists it op by op: products, of any
+    size, and values of 1 MiB and more that every device of an axis computes
+    (`whole`), values that it holds although the axis splits the work
+    (`replicated`) or has them gathered for another layout (`gathered`); axes
+    that split less than half of the floating-point operations (`idle`), and
     sizes of arguments of which more than an eighth is padding (`padded`). Each
-    with what would avoid it: keys that have an effect on that model and axis,
-    sizes of axes that divide, and seeds for what has a name, as they stand in a
-    plan. Whether it pays, `--pp-explain` tries. Operands that are gathered for the neighbours
-    of their elements, remarks of pp-propagate-shardings, are noted, too. What
-    `zero` gathers is not listed, nor what is computed of constants alone.
+    comes with remedies: keys that have an effect on that model and axis, sizes
+    of axes that divide, and seeds for named values, as in a plan.
+    `--pp-explain` tries whether they pay. Operands that are gathered for
+    neighbours (remarks of pp-propagate-shardings) are findings, too. Gathers of
+    `zero` and computations on constants alone are not listed.
   }];
 }
 
@@ -240,11 +235,12 @@ def Partition : LevelPass<"pp-partition", "Graph"> {
     cheapest collectives for the given links, and builds the local op. A
     reduction over a sharded factor leaves a partial value, which is reduced
     behind its definition, unless its only use is additive in it: then the sum
-    of two partial values is reduced once. Ops that keep dimensions on its way to
-    a change of layout compute where the cheapest way there leads. A sum over the time axis becomes
-    `pp.accumulate`. Arguments and results keep `pp.sharding` and gain
-    `pp.global_shape`. `--remarks-filter=pp-partition` lists every collective
-    with its cause, group and bytes; their locations name the cause, too.
+    of two partial values is reduced once. Dimension-preserving ops between it
+    and a change of layout compute in a layout on the cheapest way. A sum over
+    the time axis becomes `pp.accumulate`. Arguments and results keep
+    `pp.sharding` and gain `pp.global_shape`. `--remarks-filter=pp-partition`
+    lists every collective with its cause, group and bytes; their locations name
+    the cause, too.
 
     ```mlir
     %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x4xf32>

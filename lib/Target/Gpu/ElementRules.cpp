@@ -19,18 +19,17 @@ using namespace pp::gpu;
 
 namespace {
 
-/// Divides by one number again and again: by its reciprocal in two parts,
-/// without an instruction for special functions for each dividend. The first is
-/// the reciprocal less a unit in the last place, hence the second has its sign
-/// and is never zero: what a dividend times each is adds up to an infinity for
-/// an infinity. Together they have twice the digits, so that a quotient is
-/// rounded once, but for one in millions that lies so near to the middle of two
-/// numbers; one that is a number comes out as it. Divisors so far from 1 that a
-/// part would be no normal number are brought nearer, by a power of two that
-/// dividends are multiplied with.
+/// Divides by one number many times: by its reciprocal in two parts, without a
+/// special-function instruction per dividend. The first part is the reciprocal
+/// less a unit in the last place, so the second has its sign and is never zero:
+/// an infinite dividend times each adds up to an infinity. Together they have
+/// twice the digits, so a quotient is rounded once, except for one in millions
+/// that lies very near the middle of two numbers; an exact quotient stays
+/// exact. A divisor so far from 1 that a part would be subnormal is brought
+/// nearer by a power of two, with which dividends are multiplied.
 class SharedDivisor {
 public:
-  /// Of equal divisors there is one.
+  /// Equal divisors share one object.
   SharedDivisor(Elements &elements, Value divisor)
       : b(elements.b), loc(elements.loc), f32(b.getF32Type()) {
     Scalars parts = elements.once(
@@ -88,8 +87,8 @@ private:
 
 } // namespace
 
-/// Whether the op divides many elements by one, which is so in every kernel
-/// that has it.
+/// Whether the op divides many elements by one number; every kernel with it
+/// does.
 static bool hasSharedDivisor(Operation *op) {
   auto division = dyn_cast<DivOp>(op);
   auto divisor =
@@ -104,10 +103,10 @@ static bool isApproximate(Operation *op) {
   return op->getParentOp()->hasAttr(attrs::kApproximate);
 }
 
-/// What `division` divides by, if it may be off by units in the last place: the
-/// root of the first and the second, which is so large that roots of subnormal
-/// numbers are lost in it, and so small that what has a root that is a number
-/// has a sum whose reciprocal is no subnormal number.
+/// The divisor of `division` if it may be off by units in the last place: the
+/// root of the first, and the second, which is so large that roots of subnormal
+/// numbers are lost in it, and so small that a normal root gives a sum whose
+/// reciprocal is not subnormal.
 static std::optional<std::pair<SqrtOp, float>>
 findRootDivisor(Operation *division) {
   if (!isa<DivOp>(division) || !isApproximate(division))
@@ -177,9 +176,9 @@ static std::pair<Value, int64_t> splitLiteral(Value number) {
   return {number, 0};
 }
 
-/// Of a run of numbers that are counted, and one that stays: as the difference
-/// of where the lane's runs begin, which is computed once, and literals.
-/// Nothing of others.
+/// A run of counted numbers, compared with a constant one: as the difference
+/// from the start of the lane's run, which is computed once, and literals.
+/// Nothing for other comparisons.
 static Scalars compareCounted(OpBuilder &b, CompareOp op,
                               ArrayRef<Scalars> operands) {
   if (!areCounted(op.getLhs()) || !areCounted(op.getRhs()) ||
@@ -332,8 +331,7 @@ std::optional<Scalars> pp::gpu::applyRule(const Question &question) {
   return std::nullopt;
 }
 
-/// The arguments that results take the place of, and all that is computed of
-/// them.
+/// The arguments that results overwrite, and everything computed from them.
 static DenseSet<Value> findOverwritten(func::FuncOp kernel) {
   DenseSet<Value> found;
   for (unsigned index = 0; index < kernel.getNumResults(); ++index)

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU aspect of every graph op. A rule is told a place in the op's result
-// and asks for elements of its operands. Serial loops are right for every op;
-// what the lanes of a row compute together, they look up before a rule is asked
-// (Rows.h).
+// The GPU aspect of every graph op. A rule gets a place in the op's result and
+// asks for elements of its operands. Serial loops are right for every op;
+// values that the lanes of a row compute together are looked up before a rule
+// is asked (Rows.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_GPU_ELEMENTRULES_H
@@ -15,7 +15,7 @@
 
 namespace pp::gpu {
 
-/// What a rule is asked.
+/// The question to a rule.
 struct Question {
   Elements &elements;
   mlir::Operation *op;
@@ -32,7 +32,7 @@ struct Question {
   mlir::Value askOne(unsigned operand, const Place &place) const {
     return ask(operand, place).front();
   }
-  /// Of an operand of rank 0.
+  /// Asks for the element of an operand of rank 0.
   mlir::Value askScalar(unsigned operand) const {
     return askOne(operand, elements.at({}, llvm::ArrayRef<Index>()));
   }
@@ -48,22 +48,22 @@ struct Question {
 /// nothing if it has neither.
 std::optional<Scalars> applyRule(const Question &question);
 
-/// Computes what the kernel has one of, where the builder is: before anything
-/// that only some threads come to, or that comes again and again.
+/// Computes the scalars of a kernel at the builder's place: before code that
+/// only some threads run, or that repeats.
 void computeScalars(Elements &elements);
 
-/// What several rules, and rows, do with the elements that they meet.
+/// How several rules, and rows, combine elements.
 struct Reducer {
   llvm::SmallVector<mlir::TypedAttr> start;
   /// Both sides have as many values as `start`. The left side's elements come
   /// first.
   std::function<Scalars(mlir::ValueRange left, mlir::ValueRange right)> combine;
-  /// Values of one element: the element itself, and where it lies.
+  /// Values of one element: the element itself, and its position.
   std::function<Scalars(mlir::Value element, const Index &position)> wrap;
-  /// The result, of what all are combined to.
+  /// The result from the combined values.
   std::function<mlir::Value(mlir::ValueRange)> finish;
 };
-/// Of a reduce or an argmax.
+/// The reducer of a reduce or an argmax.
 Reducer getReducer(mlir::OpBuilder &builder, mlir::Operation *op);
 /// The dimensions that they drop.
 llvm::SmallVector<int64_t> getReducedDimensions(mlir::Operation *op);

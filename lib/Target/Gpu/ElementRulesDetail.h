@@ -1,9 +1,9 @@
-//===- ElementRulesDetail.h - how rules are attached ------------*- C++ -*-===//
+//===- ElementRulesDetail.h - attaches element rules ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rule is told a place in the op's result and gives the elements there, or
-// nothing for a run that it cannot take at once.
+// A rule gets a place in the op's result and returns the elements there, or
+// nothing for a run that it cannot build at once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_GPU_ELEMENTRULESDETAIL_H

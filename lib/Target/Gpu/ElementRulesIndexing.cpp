@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// scatter_add asks from the table's side: each element adds what is for it, in
+// scatter_add works from the table's side: each element adds its updates, in
 // the order of the indices and without atomic operations, so that the sum is
 // the same every time (ScatterSearch.h).
 //
@@ -152,8 +152,8 @@ static Scalars getElements(const Question &q, ScatterAddOp op) {
   return converted(e, sums, element);
 }
 
-/// Rounds, as many as the place says: each finds the largest element behind the
-/// one of the round before, the larger first and, of equal ones, the earlier.
+/// As many rounds as the place says: each finds the largest element behind that
+/// of the round before, the larger first and, among equal ones, the earlier.
 static Scalars getElements(const Question &q, TopKOp op) {
   if (q.place.run >= 0)
     return {};

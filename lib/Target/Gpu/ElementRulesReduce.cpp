@@ -34,8 +34,8 @@ static Reducer reducerOf(OpBuilder &b, ReduceOp op) {
   return reducer;
 }
 
-/// The larger element, and of equal ones the one that comes first. What nobody
-/// has found yet is behind all.
+/// The larger element; among equal ones the first. An index that was not found
+/// yet is behind all others.
 static Reducer reducerOf(OpBuilder &b, ArgmaxOp op) {
   Location loc = op.getLoc();
   Type element = getComputeType(ranked(op.getOperand()).getElementType()),

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// They compute a place, and ask there. A place outside of an operand is brought
-// inside before it is asked, and what comes of it is not taken.
+// These rules compute a place, and ask there. A place outside of an operand is
+// moved inside before it is asked, and its result is ignored.
 //
 //===----------------------------------------------------------------------===//
 #include "ElementRulesDetail.h"
@@ -77,7 +77,7 @@ static Scalars getElements(const Question &q, SliceOp op) {
 
 namespace {
 
-/// A place that may lie outside.
+/// A place that may be outside.
 struct Tested {
   Indices indices;
   Value isInside; ///< null: it always does
@@ -126,7 +126,7 @@ private:
   IndexBuilder &indices;
 };
 
-/// bf16 is chosen as it is: GPUs have it.
+/// bf16 is selected without conversion: GPUs can.
 Scalars select(Elements &e, Value condition, ArrayRef<Value> onTrue,
                ArrayRef<Value> onFalse) {
   if (!condition)
@@ -142,7 +142,7 @@ Scalars select(Elements &e, Value condition, ArrayRef<Value> onTrue,
 
 static Scalars getElements(const Question &q, PadOp op) {
   auto from = ranked(op.getOperand());
-  if (isRowPadding(op)) // whoever asks does not ask for padding
+  if (isRowPadding(op)) // padding is never read
     return q.place.crosses
                ? Scalars()
                : q.ask(0, q.elements.at(from.getShape(), q.place.indices,
@@ -211,7 +211,7 @@ static Scalars getElements(const Question &q, ConcatenateOp op) {
   return from(0, 0);
 }
 
-/// Computed starts, clamped so that a box of shape `part` lies within `whole`.
+/// Computed starts, clamped so that a box of shape `part` stays within `whole`.
 static Indices clampedStarts(const Question &q, unsigned first,
                              RankedTensorType whole, RankedTensorType part) {
   Indices starts;

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Serial loops over taps. What lies outside of an operand is asked at its edge
-// and not taken.
+// Serial loops over taps. Places outside of an operand are read at its edge and
+// ignored.
 //
 //===----------------------------------------------------------------------===//
 #include "../Scalars.h"
@@ -118,8 +118,8 @@ static Scalars getElements(const Question &q, ConvolutionOp op) {
   return {emitConvert(e.b, e.loc, sum[0], element)};
 }
 
-/// The taps of the window at a position: `body` is told each one's place and
-/// whether it is inside.
+/// Loops over the taps of the window at a position: `body` gets each one's
+/// place and whether it is inside.
 template <typename OpT>
 static Scalars
 overTaps(Elements &e, OpT op, ArrayRef<Index> position, ValueRange carried,
@@ -170,7 +170,7 @@ static Scalars getElements(const Question &q, ReduceWindowOp op) {
   return {emitConvert(e.b, e.loc, sum[0], element)};
 }
 
-/// From the element's side: of the windows that it lies in, the updates of
+/// From the element's side: among the windows that contain it, the updates of
 /// those whose first largest element it is.
 static Scalars getElements(const Question &q, SelectAndScatterOp op) {
   if (q.place.run >= 0)
@@ -184,7 +184,7 @@ static Scalars getElements(const Question &q, SelectAndScatterOp op) {
   if (from.getNumElements() == 0 || updates.getNumElements() == 0)
     return {emitConvert(e.b, e.loc, zero, element)};
   Type number = e.indices.getType();
-  // Windows have it by falling taps when positions rise.
+  // Windows contain it by falling taps when positions rise.
   const int64_t taps = ShapedType::getNumElements(op.getSizes());
   Scalars sum = e.loop(
       IndexBuilder::literal(taps), zero,

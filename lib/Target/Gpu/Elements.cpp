@@ -189,8 +189,8 @@ Scalars Elements::load(Value address, Type element, const Place &place) {
   return elements;
 }
 
-/// By words: what is wanted as f32 is one instruction from there, and two from
-/// a half that was taken out.
+/// Loads words: from there f32 takes one instruction, from an extracted half
+/// two.
 Scalars Elements::loadHalves(Value address, Type element, const Place &place,
                              int64_t piece) {
   Type i16 = b.getI16Type(), i32 = b.getI32Type();

@@ -2,12 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel of graph ops, asked from its results: what is the element at a
+// Builds a kernel of graph ops from its results: what is the element at a
 // place? The answer reads arguments, computes in registers, and asks the op's
 // operands for their elements in turn. So broadcasts, transposes, slices and
-// the like are arithmetic on places, and nothing is stored in between. What was
-// asked before, at the same place and where it is still in reach, is not
-// computed again.
+// the like are arithmetic on places, and nothing is stored in between. An
+// answer for the same place that is still in scope is reused.
 //
 // A place may stand for a run: `width` elements one after another along a
 // dimension, so that memory is read by vectors.
@@ -78,14 +77,14 @@ public:
   void setLookup(Lookup function) { lookup = std::move(function); }
   int64_t getWidth() const { return width; }
   mlir::func::FuncOp getKernel() const { return kernel; }
-  /// What is built goes there, and tables and shared memory beside it.
+  /// The module that gets the kernel, its tables and shared memory.
   mlir::ModuleOp getModule() const {
     return b.getInsertionBlock()
         ->getParentOp()
         ->getParentOfType<mlir::ModuleOp>();
   }
 
-  // Places. Of equal ones there is one.
+  // Places. Equal ones are stored once.
   const Place &at(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<Index> indices,
                   int run = -1);
   /// Row-major. A run goes along the last dimension with more than one element,
@@ -136,12 +135,12 @@ public:
 
   void onlyIf(mlir::Value condition, llvm::function_ref<void()> body);
 
-  /// What is computed of one value, once within its scope.
+  /// Computes something for a value, once within its scope.
   Scalars once(mlir::Value value, llvm::function_ref<Scalars()> compute);
 
   using Known =
       llvm::ScopedHashTable<std::pair<mlir::Value, const void *>, Scalars>;
-  /// What is computed in a scope is in reach within it.
+  /// Values computed in a scope are available within it.
   struct Scope {
     explicit Scope(Elements &elements)
         : indices(elements.indices), scope(elements.known) {}
@@ -171,7 +170,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> addresses;
   Scalars loadHalves(mlir::Value address, mlir::Type element,
                      const Place &place, int64_t piece);
-  /// Of an element of bf16, the word that it is the high or low half of.
+  /// For an element of bf16, the word that it is the high or low half of.
   llvm::DenseMap<mlir::Value, std::pair<mlir::Value, bool>> words;
   std::map<std::vector<std::uintptr_t>, Place> places;
   Known known;

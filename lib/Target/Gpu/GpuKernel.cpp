@@ -6,8 +6,8 @@
 // each thread stores a run of each result.
 //
 //===----------------------------------------------------------------------===//
-#include "GpuKernel.h"
 #include "ElementRules.h"
+#include "Ptx.h"
 #include "Rows.h"
 #include "ScatterSearch.h"
 #include "Tiles.h"
@@ -30,23 +30,23 @@ using namespace pp::gpu;
 
 static constexpr int64_t kFlatBlock = 256;
 
-/// What a kernel is built as.
+/// The form of a kernel.
 struct Form {
   int64_t width = 1; ///< so many elements of the narrowest are one vector
   /// Elements, or places outside of tensors, are more than 32 bits count.
   bool hasLargeIndices = false;
   /// Lanes that reduce together; else each thread has a run of every result.
   bool hasRows = false;
-  /// Of each result, without padding of rows, as `parts` have them.
+  /// The type of each result, without padding of rows, as in `parts`.
   SmallVector<RankedTensorType> results;
   /// With it.
   SmallVector<RowLayout> inMemory;
   /// Runs of a result that a thread has, one after the other, where there are
   /// no rows.
   int64_t turns = 1;
-  /// All threads of a block look for what is for its part of the result.
+  /// All threads of a block search the updates for its part of the result.
   bool isSearch = false;
-  /// Of each result, which others it shares tensors with.
+  /// For each result, the group that shares tensors with it.
   SmallVector<unsigned> apart;
   RowParts parts;
   RowMapping rows;
@@ -62,10 +62,10 @@ static SmallVector<RankedTensorType> typesOf(func::FuncOp kernel) {
   return types;
 }
 
-/// Of the numbers in memory, those that are the most bytes fill vectors. Wider
-/// ones are had as several, with a part of each sector at a time; of narrower
-/// ones, a warp's are whole sectors, too. Masks and indices beside numbers do
-/// not count.
+/// The numbers in memory of the type with the most bytes fill vectors. Wider
+/// ones are loaded in several vectors, with a part of each sector at a time; a
+/// warp's narrower ones still are whole sectors. Masks and indices beside
+/// numbers do not count.
 static int64_t chooseWidth(func::FuncOp kernel) {
   std::map<int64_t, int64_t> bytesOf; // of all, by those of an element
   int64_t any = kVectorBytes;
@@ -90,9 +90,9 @@ static int64_t chooseWidth(func::FuncOp kernel) {
   return kVectorBytes / number;
 }
 
-/// Results that read a tensor alike have a number in common, and so have those
-/// that read none, but scalars. Who reads a scalar that is overwritten does not
-/// do so apart from who overwrites it.
+/// Results that read the same tensor have the same number, and so have those
+/// that read scalars only. Readers of an overwritten scalar belong to the
+/// result that overwrites it.
 static SmallVector<unsigned> findApart(func::FuncOp kernel) {
   Block &body = kernel.getBody().front();
   llvm::SmallDenseSet<int64_t> overwritten;
@@ -150,8 +150,8 @@ static bool sharesNumbers(func::FuncOp kernel,
   });
 }
 
-/// Whether rows lie further apart than they are long, and are no whole runs:
-/// a run would go on in what is between them.
+/// Whether rows are further apart than they are long, and are not whole runs: a
+/// run would go on in the gap.
 static bool hasOddRows(func::FuncOp kernel, int64_t width) {
   return llvm::any_of(kernel.getBody().front(), [&](Operation &op) {
     return (isRowSlice(&op) &&
@@ -161,9 +161,9 @@ static bool hasOddRows(func::FuncOp kernel, int64_t width) {
   });
 }
 
-/// Where threads are more than a GPU has at once, each takes several runs: what
-/// it computes for all of them, places and scalars, it computes once. Not in
-/// kernels that are long as they are.
+/// If there are more threads than a GPU runs at once, each takes several runs
+/// and computes shared places and scalars once. Not in kernels that are long
+/// already.
 static int64_t countTurns(func::FuncOp kernel, int64_t runs) {
   constexpr int64_t kMostTurns = 4, kEnoughBlocks = 1024, kMostOps = 200;
   if (kernel.getBody().front().getOperations().size() > kMostOps)
@@ -385,8 +385,8 @@ void GpuKernel::buildFlat(Elements &e) {
   }
 }
 
-/// Each block its part of the only result, which no thread leaves before the
-/// others: one that has no run computes the last one, too.
+/// Each block computes a part of the only result. No thread leaves early: one
+/// without a run computes the last one again.
 void GpuKernel::buildSearch(Elements &e) {
   const Destination &destination = destinations.front();
   RankedTensorType type = ranked(destination.result);

@@ -1,4 +1,4 @@
-//===- Indices.cpp - integers that say where elements lie -----------------===//
+//===- Indices.cpp - index arithmetic -------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -164,7 +164,7 @@ Indices IndexBuilder::delinearize(const Index &linear,
   Indices indices(shape.size(), literal(0));
   Index rest = linear;
   for (size_t dim = shape.size(); dim-- > 0;) {
-    const int64_t size = std::max<int64_t>(shape[dim], 1); // 0: nobody is there
+    const int64_t size = std::max<int64_t>(shape[dim], 1); // 0: no threads
     indices[dim] = remainder(rest, size);
     rest = divide(rest, size);
   }

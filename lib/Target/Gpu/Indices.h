@@ -1,10 +1,10 @@
-//===- Indices.h - integers that say where elements lie ---------*- C++ -*-===//
+//===- Indices.h - index arithmetic -----------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic on indices while a GPU kernel is built. What is known of an index
-// (its bound, what divides it) folds divisions and remainders away and shows
-// which accesses are aligned; what was computed once is computed once.
+// Arithmetic on indices while a GPU kernel is built. Known facts about an index
+// (its bound, its divisors) fold divisions and remainders away and show which
+// accesses are aligned; nothing is computed twice.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_GPU_INDICES_H
@@ -31,7 +31,7 @@ struct Index {
   bool divides(int64_t number) const { return multiple % number == 0; }
 };
 
-/// Where along each dimension, or all dimensions as one.
+/// The index along each dimension, or along all dimensions as one.
 using Indices = llvm::SmallVector<Index, 4>;
 
 /// Builds where the builder is. Indices of a scope are forgotten at its end.

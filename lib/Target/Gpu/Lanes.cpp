@@ -34,7 +34,7 @@ Lanes::Lanes(Elements &elements, Value thread, int64_t block, int64_t lanes,
   rowOfBlock = e.indices.divide(all, lanes);
 }
 
-/// What the lane `distance` away has, within a warp. Words of 32 bits travel.
+/// The value of the lane `distance` away, within a warp, in words of 32 bits.
 Value Lanes::exchange(Value value, int64_t distance) {
   Type type = value.getType(), i32 = e.b.getI32Type();
   auto literal = [&](int64_t number) {

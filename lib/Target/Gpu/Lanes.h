@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block of threads computes one row, or several; of a row, lane 0, 1, ... are
-// neighbours in it. What lanes have apart is brought together by shuffles
-// within a warp and through shared memory between warps, in an order that
-// depends on the number of lanes alone: the same bits every time.
+// A block of threads computes one row, or several; lanes 0, 1, ... of a row are
+// neighbours in it. Values of lanes are combined by shuffles within a warp and
+// through shared memory between warps, in an order that depends on the number
+// of lanes alone: the same bits every time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_GPU_LANES_H
@@ -28,8 +28,8 @@ public:
   Lanes(Elements &elements, mlir::Value thread, int64_t block, int64_t lanes,
         int64_t handedBytes);
 
-  /// Of shared memory: so many elements; and what is handed from warp to warp
-  /// of so many columns, `bytes` of each.
+  /// Bytes of shared memory for `count` elements, and for values of that many
+  /// columns, `bytes` each, between warps.
   static int64_t countBytes(mlir::Type element, int64_t count);
   static int64_t countHandedBytes(int64_t lanes, int64_t columns,
                                   int64_t bytes);
@@ -39,12 +39,12 @@ public:
   /// Which of the block's rows.
   const Index &row() const { return rowOfBlock; }
 
-  /// What all lanes of the row have, combined: every lane gets it. The block's
-  /// threads meet between one time and the next but one.
+  /// Combines the values of all lanes of the row; every lane gets the result.
+  /// The block's threads synchronize between every second call.
   Scalars combine(const Reducer &reducer, Scalars mine);
   /// The same over lanes that are `apart` from each other, each of which has
-  /// `step` columns beside each other. `take` is built where a lane has what
-  /// all have of a column, below `apart` * `step`; each column is one lane's.
+  /// `step` neighbouring columns. `take` is built where a lane has the total of
+  /// a column, below `apart` * `step`; each column belongs to one lane.
   void
   combineApart(const Reducer &reducer, Scalars mine, int64_t apart,
                int64_t step,
@@ -62,9 +62,9 @@ private:
   mlir::Value exchange(mlir::Value value, int64_t distance);
   Scalars combineWarp(const Reducer &reducer, Scalars mine, int64_t apart);
   mlir::Value isBelow(const Index &index, int64_t end);
-  /// Where `count` values are handed on, one room for each type.
+  /// Rooms in shared memory for `count` values, one for each type.
   llvm::SmallVector<mlir::Value> getRooms(mlir::TypeRange types, int64_t count);
-  /// What lies in `rooms` for all warps, `stride` apart.
+  /// Combines the values of all warps in `rooms`, `stride` apart.
   Scalars combineWarps(const Reducer &reducer,
                        llvm::ArrayRef<mlir::Value> rooms, mlir::TypeRange types,
                        const Index &first, int64_t stride);
@@ -73,8 +73,8 @@ private:
   int64_t block, lanes;
   Index self, rowOfBlock;
   const int64_t handedBytes;
-  /// What is handed lies in two rooms by turns: all have read one when they
-  /// meet before the other is read.
+  /// Values alternate between two rooms: all threads have read one when they
+  /// synchronize before the other is read.
   bool isSecondRoom = false;
   int64_t usedBytes = 0;
 };

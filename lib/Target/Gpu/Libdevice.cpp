@@ -5,7 +5,7 @@
 // The file becomes a part of this one when it is assembled.
 //
 //===----------------------------------------------------------------------===//
-#include "Libdevice.h"
+#include "Ptx.h"
 
 #ifdef PP_LIBDEVICE
 asm(".section .rodata\n"

@@ -2,15 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Structured control flow and scalars to the LLVM dialect, functions of
-// mathematics to calls of libdevice, whose bodies are linked in: what is left
-// is code without calls. PTX is of the oldest version that knows the
-// architecture, but not older than CUDA 12.0, so that most drivers take it.
+// Structured control flow and scalars become the LLVM dialect, functions of
+// mathematics become calls of libdevice, whose bodies are linked in, so the
+// result has no calls. PTX is of the oldest version that knows the
+// architecture, but at least that of CUDA 12.0, so that most drivers take it.
 //
 //===----------------------------------------------------------------------===//
 #include "Ptx.h"
-#include "../KernelObject.h"
-#include "Libdevice.h"
+#include "../KernelPipeline.h"
 #include "RowMapping.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -168,8 +167,8 @@ void limitUnrolling(llvm::Module &module) {
   }
 }
 
-/// Links what `module` calls. Of the library only that is read: all of it
-/// takes longer than the rest of a kernel's compilation.
+/// Links the functions that `module` calls. Reads only those of the library:
+/// all of it would take longer than the rest of a kernel's compilation.
 llvm::Error linkLibdevice(llvm::Module &module) {
   if (llvm::all_of(module.functions(), [](const llvm::Function &function) {
         return !function.isDeclaration() || function.isIntrinsic();
@@ -189,8 +188,8 @@ llvm::Error linkLibdevice(llvm::Module &module) {
   return llvm::Error::success();
 }
 
-/// What no architecture makes different: functions inlined, optimised. The
-/// rules that ask for one are told the oldest.
+/// Work that is the same for all architectures: inlining, optimization. Rules
+/// that ask for an architecture get the oldest.
 FailureOr<std::unique_ptr<llvm::Module>>
 optimize(ModuleOp kernel, StringRef symbol, llvm::LLVMContext &context) {
   std::unique_ptr<llvm::TargetMachine> machine = createMachine("sm_80", kernel);
@@ -220,9 +219,8 @@ FailureOr<std::string> emitPtx(std::unique_ptr<llvm::Module> code,
       createMachine(processor, kernel);
   if (!machine)
     return failure();
-  // Accesses are vectors where they should be. The back end's own vectors read
-  // what lies between and behind elements, too; functions of this attribute
-  // have none.
+  // Accesses are vectors where they should be. The back end's own vectors would
+  // also read between and behind elements; this attribute forbids them.
   for (llvm::Function &function : *code)
     if (!function.isDeclaration())
       function.addFnAttr(llvm::Attribute::NoImplicitFloat);
@@ -236,8 +234,8 @@ FailureOr<std::string> emitPtx(std::unique_ptr<llvm::Module> code,
   return text.str().str();
 }
 
-/// Behind what all modules begin with: a version, a target and the size of
-/// addresses.
+/// The place behind the common head of modules: a version, a target and the
+/// size of addresses.
 size_t findKernels(StringRef module) {
   static constexpr StringLiteral kLast(".address_size 64\n");
   const size_t start = module.find(kLast);
@@ -257,7 +255,7 @@ void pp::gpu::registerGpuDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-/// Of 8 bytes each, in the 4352 of every architecture that is compiled for.
+/// Parameters of 8 bytes each, in the 4352 bytes of every architecture.
 static constexpr unsigned kMostParameters = 544;
 
 FailureOr<SmallVector<std::string>>

@@ -17,18 +17,18 @@ using namespace pp::gpu;
 
 /// Threads of a block of several rows.
 static constexpr int64_t kSmallBlock = 128;
-/// Of a multiprocessor, and threads of it that there are at least.
+/// Registers of a multiprocessor, and its least number of threads.
 static constexpr int64_t kRegisters = 65536, kThreads = 512;
-/// Registers for all but the elements that a lane keeps, and their places:
-/// indices, sums, what is being computed, and a few tensors' addresses.
+/// Registers besides the elements that a lane keeps, and their places: indices,
+/// sums, values being computed, and a few tensors' addresses.
 static constexpr int64_t kOtherRegisters = 56, kFewTensors = 8;
-/// Of a place in memory.
+/// Registers of an address.
 static constexpr int64_t kAddressRegisters = 2;
 /// Elements of a part up to which a lane takes them without a loop, so that
 /// code stays short.
 static constexpr int64_t kMostInRegisters = 32;
-/// Elements that a lane adds up where it has columns side by side: what lanes
-/// then hand each other is little beside them.
+/// Elements that a lane adds up if it has neighbouring columns: combining lanes
+/// costs little beside them.
 static constexpr int64_t kAddedAcross = 256;
 
 int64_t pp::gpu::getLeastBlocks(int64_t block) {
@@ -87,7 +87,7 @@ static SmallVector<RowSum> findSums(func::FuncOp kernel,
   return sums;
 }
 
-/// What a block needs of shared memory.
+/// Bytes of shared memory that a block needs.
 static int64_t countSharedBytes(RowMapping &mapping, int64_t width) {
   int64_t bytes = 0;
   mapping.handedBytes = 0;
@@ -108,9 +108,9 @@ static int64_t countSharedBytes(RowMapping &mapping, int64_t width) {
   return bytes + mapping.handedBytes;
 }
 
-/// Has what sums need fit into shared memory: by fewer rows of a block, then by
-/// fewer lanes side by side, and where a row alone has too much, by sums that
-/// each lane does for itself.
+/// Makes the exchanges of sums fit into shared memory: with fewer rows of a
+/// block, then fewer neighbouring lanes, and if a single row has too much, with
+/// sums that each lane computes alone.
 static void fitShared(RowMapping &mapping, int64_t width) {
   auto isTooMuch = [&] {
     return countSharedBytes(mapping, width) > kSharedBytes;
@@ -140,8 +140,8 @@ static void fitShared(RowMapping &mapping, int64_t width) {
 
 namespace {
 
-/// What a lane keeps of a value, while reductions are computed one after the
-/// other and then results are stored.
+/// Values that a lane keeps while reductions are computed one after the other
+/// and then results are stored.
 class Live {
 public:
   Live(func::FuncOp kernel, const RowParts &parts, ArrayRef<RowSum> sums)
@@ -154,8 +154,8 @@ public:
       reach(result, sums.size());
   }
 
-  /// Registers of all that is kept at once, where a lane has `count(elements)`
-  /// of a part.
+  /// Registers of everything kept at once, if a lane has `count(elements)` of a
+  /// part.
   int64_t countRegisters(llvm::function_ref<int64_t(int64_t)> count) const {
     std::vector<int64_t> words(sums.size() + 1, 0);
     for (auto &[value, phase] : first) {
@@ -185,7 +185,7 @@ private:
       return sum.op == op && sum.form != RowSum::Alone;
     });
   }
-  /// The value is asked for in `phase`, by what is computed there.
+  /// Notes that an op of `phase` asks for the value.
   void reach(Value value, int64_t phase) {
     last[value] = std::max(last[value], phase);
     Operation *op = value.getDefiningOp();
@@ -209,8 +209,8 @@ static int64_t countOfLane(int64_t elements, int64_t lanes, int64_t width) {
   return llvm::divideCeil(elements, lanes * width) * width;
 }
 
-/// The fewest lanes, from those on that have a run each, that keep a row in
-/// registers. Where none do, rows are read again for each reduction.
+/// Finds the fewest lanes, at least one run each, that keep a row in registers.
+/// If there are none, rows are read again for each reduction.
 static void fitRegisters(RowMapping &mapping, func::FuncOp kernel,
                          const RowParts &parts, int64_t longest,
                          int64_t width) {
@@ -227,7 +227,7 @@ static void fitRegisters(RowMapping &mapping, func::FuncOp kernel,
     mapping.inRegisters = countOfLane(longest, lanes, width);
     const int64_t kept = live.countRegisters(
         [&](int64_t count) { return countOfLane(count, lanes, width); });
-    // Runs that do not lie side by side have a place each.
+    // Runs that are not neighbours have a place each.
     const int64_t places = mapping.inRegisters / width +
                            std::max<int64_t>(tensors - kFewTensors, 0);
     if (mapping.inRegisters <= std::max(kMostInRegisters, width) &&

@@ -3,14 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a kernel with reductions along its rows. Out, before anything is built:
-// the lanes of a row, what these keep in registers, and how they share each
-// reduction, all within what a multiprocessor has.
+// the lanes of a row, the values they keep in registers, and how they share
+// each reduction, all within the limits of a multiprocessor.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_GPU_ROWMAPPING_H
 #define PP_LIB_TARGET_GPU_ROWMAPPING_H
 
-#include "../RowLoop.h"
+#include "../KernelPipeline.h"
 #include "Lanes.h"
 
 namespace pp::gpu {
@@ -31,7 +31,7 @@ struct RowSum {
   mlir::Operation *op;
   RowLayout layout, operand;
   Form form = Alone;
-  /// Bytes of what a lane hands to others, and of the results of all rows.
+  /// Bytes that a lane hands to others, and those of the results of all rows.
   int64_t handedBytes = 0;
 };
 
@@ -46,11 +46,12 @@ struct RowMapping {
   /// Sums across that find no room in shared memory: each lane does them for
   /// itself.
   int64_t sumsApart = 0;
-  /// Of shared memory, what lanes hand each other.
+  /// Shared memory for values that lanes exchange.
   int64_t handedBytes = 0;
 
   int64_t block() const { return lanes * rowsPerBlock; }
-  /// Of a sum across; what is kept is `step` elements at once.
+  /// Elements beside each other of a sum across; `step` elements are kept at
+  /// once.
   int64_t countBeside(const RowSum &sum, int64_t width) const;
 };
 

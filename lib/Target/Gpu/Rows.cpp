@@ -41,7 +41,7 @@ public:
   void store(ArrayRef<Destination> destinations);
 
 private:
-  /// What the lanes have computed together.
+  /// Values that the lanes have computed together.
   struct Computed {
     RowLayout layout;
     Scalars scalar; ///< in registers, if it is one element
@@ -54,14 +54,14 @@ private:
                                  e.indices.get(index),
                                  e.indices.getLiteral(end));
   }
-  /// Where the row's part begins.
+  /// The start of the row's part.
   Index startOf(const RowDigit &digit);
   /// The place in a tensor of local element `local`.
   const Place &placeOf(RankedTensorType type, const RowLayout &layout,
                        const Index &local, bool isRun);
   Scalars lookup(Value value, const Place &place, const RowLayout *layout);
-  /// Over all elements of a part, by turns: each lane takes the next run, or
-  /// element. The body is told whether the element counts (null: it does).
+  /// Over all elements of a part, in turns: each lane takes the next run, or
+  /// element. The body gets whether the element counts (null: it does).
   Scalars overPart(
       int64_t size, int64_t step, ValueRange carried,
       llvm::function_ref<Scalars(const Index &local, Value counts, ValueRange)>
@@ -163,11 +163,11 @@ Scalars Rows::overPart(
                  carried, [&](const Index &base, ValueRange before) {
                    return takeTurn(base, true, before);
                  });
-  // Some lanes have a turn more: nobody else asks whether elements count.
+  // Some lanes have one more turn: only here elements may not count.
   return full < size ? takeTurn(IndexBuilder::literal(full), false, now) : now;
 }
 
-/// All lanes along what is reduced, to one element.
+/// All lanes along the reduced dimension, to one element.
 Value Rows::reduceAlong(const RowSum &sum) {
   const Reducer reducer = getReducer(e.b, sum.op);
   const RowLayout &operand = sum.operand;
@@ -208,10 +208,10 @@ Value Rows::reduceAlong(const RowSum &sum) {
   return reducer.finish(lanes.combine(reducer, mine));
 }
 
-/// Lanes side by side along what is kept, and the rest of them along what is
-/// reduced. A lane has a run of what is last in memory, where that is whole
+/// Neighbouring lanes along the kept dimension, the others along the reduced
+/// one. A lane has a run of the last dimension in memory, if that is whole
 /// vectors: of kept elements, or one after the other of reduced ones. `sums`
-/// see the same parts of what they reduce, and go through them together.
+/// see the same parts of their operands, and go through them together.
 void Rows::reduceAcross(ArrayRef<const RowSum *> sums) {
   const RowSum &sum = *sums.front();
   const RowLayout &layout = sum.layout, &operand = sum.operand;
@@ -350,7 +350,7 @@ void Rows::computeReductions() {
   for (const RowSum &sum : mapping.sums)
     left.push_back(&sum);
   while (!left.empty()) {
-    // The first, and what goes with it and waits for none that are left.
+    // The first sum, and those that go with it and wait for no remaining one.
     SmallVector<const RowSum *> together, others;
     for (const RowSum *sum : left) {
       const bool joins =
@@ -385,7 +385,7 @@ void Rows::store(ArrayRef<Destination> destinations) {
       group = groups.insert(groups.end(), std::vector<unsigned>());
     group->push_back(index);
   }
-  // What overwrites an argument comes when nobody reads it any more.
+  // A result that overwrites an argument comes after the last reader.
   auto overwrites = [&](const std::vector<unsigned> &group) {
     return llvm::any_of(group, [&](unsigned index) {
       return bool(destinations[index].inPlaceOf);
@@ -419,7 +419,8 @@ void Rows::store(ArrayRef<Destination> destinations) {
               elements.push_back(e.get(result, place, &parts.results[index]));
             }
           };
-          // What a lane has no use for, another one may have overwritten.
+          // Another lane may have overwritten elements that this lane does not
+          // use.
           const bool isGuarded = overwrites(group);
           if (!isGuarded)
             compute();

@@ -14,7 +14,7 @@
 
 namespace pp::gpu {
 
-/// Where a result goes.
+/// The destination of a result.
 struct Destination {
   mlir::Value result;              ///< in the kernel, without padding of rows
   mlir::RankedTensorType inMemory; ///< with it
@@ -22,7 +22,7 @@ struct Destination {
   mlir::Value inPlaceOf; ///< the argument that it overwrites, or null
 };
 
-/// Builds what one thread does.
+/// Builds the work of one thread.
 void buildRows(Elements &elements, const RowParts &parts,
                const RowMapping &mapping, mlir::Value block, mlir::Value thread,
                llvm::ArrayRef<Destination> destinations);

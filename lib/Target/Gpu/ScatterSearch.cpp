@@ -1,19 +1,18 @@
-//===- ScatterSearch.cpp - which indices are for whom ---------------------===//
+//===- ScatterSearch.cpp - finds the updates of rows ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lanes of a warp each read one of 32 indices and say whether it is for a row
-// of theirs, and they go through those that are.
+// Each lane of a warp reads one of 32 indices and checks whether it is for a
+// row of the warp, and the lanes go through those that are.
 //
-// Where all threads of a block are there, they do so together: each warp looks
-// at a part of the indices, whatever rows they may be for, and writes those of
-// the block's rows into shared memory. Of a large table most blocks have none:
-// for 50257 x 768 of bf16 and 8192 indices each warp that looks for itself
-// reads 32 KiB, which is 150 us of an H200, and its share of the block's an
-// eighth of that. Rows that are many indices', as that of the blank of a text
-// or that of all tokens that an expert has no place for, are one thread's to
-// add up, in order: it reads 16 updates at once, where one after the other took
-// 0.6 us each.
+// If all threads of a block are present, they do so together: each warp looks
+// at a part of the indices, whatever their rows, and writes those of the
+// block's rows into shared memory. Most blocks of a large table have none: for
+// 50257 x 768 of bf16 and 8192 indices each warp that searches alone reads 32
+// KiB, which is 150 us of an H200, and its share of the block's search an
+// eighth of that. One thread adds up a row with many indices (a blank in a
+// text, or all tokens without a place at an expert), in order: it reads 16
+// updates at once, where one after the other took 0.6 us each.
 //
 //===----------------------------------------------------------------------===//
 #include "ScatterSearch.h"
@@ -52,7 +51,7 @@ bool SearchedIndices::canShare() const {
 
 namespace {
 
-/// What all lanes of `mask` do together.
+/// Operations that all lanes of `mask` do together.
 class Search {
 protected:
   Search(Elements &elements, const SearchedIndices &searched, NumberAt numberAt)
@@ -97,15 +96,15 @@ protected:
     return NVVM::VoteSyncOp::create(b, loc, i32, mask, isTrue,
                                     NVVM::VoteSyncKind::ballot);
   }
-  /// Of no bits, the last one.
+  /// The number of the lowest bit; 31 if there is none.
   Value lowestBit(Value bits) {
     return LLVM::CountTrailingZerosOp::create(
         b, loc, i32, either(bits, literal(std::numeric_limits<int32_t>::min())),
         /*is_zero_poison=*/true);
   }
   Value withoutLowestBit(Value bits) { return both(bits, minus(bits, 1)); }
-  /// As long as there are bits: `body` is given them and what is carried, and
-  /// gives those that are left and what is carried on.
+  /// Loops while there are bits: `body` gets them and the carried values, and
+  /// returns the remaining bits and the new values.
   Scalars
   whileAny(Value bits, ValueRange carried,
            llvm::function_ref<Scalars(Value bits, ValueRange carried)> body) {
@@ -171,9 +170,8 @@ protected:
 // Warps
 //===----------------------------------------------------------------------===//
 
-/// Lanes that are here, which may be few where others have nothing to do. Where
-/// nobody has one among eight times as many indices, these are passed over at
-/// once.
+/// Searches with the lanes that are present, which may be few. If none finds an
+/// index among eight times as many, these are skipped at once.
 class WarpSearch : Search {
   static constexpr int64_t kMostLanes = 32, kStretch = 8;
 
@@ -233,7 +231,7 @@ Scalars WarpSearch::visit(Value own, ValueRange sums, AddHits add) {
   const int64_t most = searched.entries * searched.indices + 1;
   if (searched.indices < 2 * kStretch * kMostLanes)
     return e.loop(e.indices.known(rounds, most), sums, round);
-  // A few rounds at once, that are done one by one only for who is there.
+  // A few rounds at once, which only present lanes do one by one.
   auto stretch = [&](const Index &number, ValueRange carried) -> Scalars {
     Value first =
               times(emitConvert(b, loc, e.indices.get(number), i32), kStretch),
@@ -314,7 +312,7 @@ private:
   Value warp, lane;
   /// Rows of the block, and indices of their entries.
   Value lowest, span, begin, end;
-  /// Of shared memory: what each warp has found, by turns, and their places.
+  /// Shared memory for the finds of each warp, alternating, and their places.
   Value counts, places;
 };
 
@@ -371,8 +369,8 @@ BlockSearch::Found BlockSearch::look(Value first) {
   return {found.front(), SmallVector<Value>(llvm::drop_begin(found))};
 }
 
-/// How many the warps before this one have found, and all of them. Who is in a
-/// turn has read what was found in the one before the last.
+/// Counts the finds of the warps before this one, and of all. A thread in a
+/// turn has read the finds of the turn before the last.
 std::pair<Value, Value> BlockSearch::handOver(Value count, Value number) {
   Value room = times(both(number, literal(1)), warps);
   e.onlyIf(compare(Predicate::eq, lane, literal(0)),
@@ -389,7 +387,7 @@ std::pair<Value, Value> BlockSearch::handOver(Value count, Value number) {
   return {before, all};
 }
 
-/// From `place` on, the places of what a warp has found, in order.
+/// Writes the places of a warp's finds, in order, from `place` on.
 void BlockSearch::writeDown(const Found &found, Value first, Value place) {
   for (auto [number, lanes] : llvm::enumerate(found.lanes)) {
     Value isMine = hasBits(both(lanes, make<arith::ShLIOp>(literal(1), lane)));
@@ -422,8 +420,8 @@ Scalars BlockSearch::take(int64_t most, Value &left, Value place, Value row,
   return add(hits, sums);
 }
 
-/// What is written down, by the lanes of each warp: 32 at once they read, and
-/// pass over what is for others of the block.
+/// Goes through the recorded finds, 32 at once for each warp, and skips those
+/// for other rows of the block.
 Scalars BlockSearch::goThrough(Value total, Value own, ValueRange sums,
                                AddHits add) {
   Value mine = isOneRow ? own : ofAll(NVVM::ReduxKind::UMIN, own),

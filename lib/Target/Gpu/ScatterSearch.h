@@ -1,10 +1,10 @@
-//===- ScatterSearch.h - which indices are for whom -------------*- C++ -*-===//
+//===- ScatterSearch.h - finds the updates of rows --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that have elements of a table look through the indices together, for
-// those of their rows. In: how to read an index, and to add what belongs to it.
-// Out: the sums. Each thread is shown indices in their order.
+// Threads with elements of a table search the indices together for those of
+// their rows. In: how to read an index, and how to add its update. Out: the
+// sums. Each thread gets indices in their order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_GPU_SCATTERSEARCH_H
@@ -22,7 +22,7 @@ struct SearchedIndices {
   int64_t entries, rows, indices;
   /// Elements of a row.
   int64_t rowElements;
-  /// What says no row of its entry says none of another, nor if cut to an i32.
+  /// Whether an index that names no row also names none if cut to an i32.
   bool isNarrow;
 
   /// There is something to look through, and an i32 counts all of it.
@@ -49,12 +49,13 @@ Scalars searchByWarp(Elements &elements, const SearchedIndices &searched,
 /// for a run of `width` elements.
 bool isBlockSearch(mlir::func::FuncOp kernel, int64_t width);
 
-/// True, but only when a warp has all of `values`: each gets its own back from
-/// itself, which no compiler sees. Left to itself, ptxas puts loads off until
-/// what they read is needed, to have fewer registers, and waits for each.
+/// True, but only when a warp has all of `values`: each lane gets its own back
+/// from itself, which no compiler sees. Otherwise ptxas delays each load until
+/// its value is needed, to save registers, and waits for each.
 mlir::Value haveAll(Elements &elements, llvm::ArrayRef<mlir::Value> values);
 
-/// By all threads of a block. `add` is told of several by whole warps.
+/// By all threads of a block. `add` is called by whole warps for several at
+/// once.
 Scalars searchByBlock(Elements &elements, const Team &team,
                       const SearchedIndices &searched, mlir::Value own,
                       mlir::ValueRange sums, NumberAt numberAt, AddHits add);

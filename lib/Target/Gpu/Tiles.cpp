@@ -1,4 +1,4 @@
-//===- Tiles.cpp - which elements the threads of a warp have --------------===//
+//===- Tiles.cpp - tiles of a warp ----------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::gpu;
 
-/// What memory gives at least.
+/// The smallest unit of memory.
 static constexpr int64_t kSectorBytes = 32;
 
 /// The last dimension that has more than one element; -1: none.

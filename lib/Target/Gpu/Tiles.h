@@ -1,12 +1,12 @@
-//===- Tiles.h - which elements the threads of a warp have ------*- C++ -*-===//
+//===- Tiles.h - tiles of a warp --------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads of a flat kernel have one run of neighbours each, one after another,
-// which is as memory wants it where all tensors lie alike. Where one is read
-// transposed, they would look into a sector of it each, and take a part. There
-// a warp has a tile: as many elements along the dimension in which that tensor
-// has neighbours as fill a sector, and runs beside each other.
+// Each thread of a flat kernel has a run of neighbours, one thread after
+// another, which suits memory if all tensors have one order. If one is read
+// transposed, each thread would read a part of another sector. Then a warp has
+// a tile: as many elements along the tensor's neighbouring dimension as fill a
+// sector, times parallel runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TARGET_GPU_TILES_H
@@ -24,8 +24,9 @@ struct Tile {
   int64_t dim = 0, runs = 0, across = 1;
 };
 
-/// Of a kernel's result, whose threads have runs of `width` elements. None if
-/// all that it reads lies as it does, or does not divide into tiles.
+/// The tile of a kernel's result, whose threads have runs of `width` elements.
+/// None if everything that it reads has its order, or does not divide into
+/// tiles.
 std::optional<Tile> findTile(mlir::Value result, int64_t width);
 
 /// The row-major place of the first element of run number `run`.

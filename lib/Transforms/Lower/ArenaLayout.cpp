@@ -1,17 +1,17 @@
-//===- ArenaLayout.cpp - offsets for slots with lifetimes -----------------===//
+//===- ArenaLayout.cpp - places slots in the arena ------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Greedy by size (Pisarchyk and Lee, "Efficient Memory Management for Deep
 // Neural Net Inference", 2020): the largest slot first, each at the lowest gap
-// among the slots already placed that live with it. A second order, by start,
-// wins when lifetimes are stack-like; the smaller result is kept. Those that
-// live with a slot are sought among all that are placed, or sorted, whichever
-// takes less: of layers most live long, and of micro-batches that follow one
-// another few live together.
+// among the placed slots that live at the same time. A second order, by start,
+// wins when lifetimes are stack-like; the smaller result is kept. Slots that
+// live at the same time are found by scanning all placed slots, or by sorting
+// them, whichever is faster: in models of layers most live long, with many
+// micro-batches few live together.
 //
 //===----------------------------------------------------------------------===//
-#include "ArenaLayout.h"
+#include "Slots.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -60,7 +60,8 @@ public:
   }
 
 private:
-  /// Of the leaves [begin, begin + count) below `node`, those before `end`.
+  /// Among the leaves [begin, begin + count) below `node`, collects those
+  /// before `end`.
   void collect(size_t node, size_t begin, size_t count, size_t end,
                int64_t first, SmallVectorImpl<unsigned> &found) const {
     if (begin >= end || lastEnd[node] < first)

@@ -1,11 +1,11 @@
-//===- ClusterLimits.cpp - how much one kernel may be ---------------------===//
+//===- ClusterLimits.cpp - limits the size of kernels ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops that can share a kernel need not be few: a sum over layers, or over all
-// parameters, is a chain as long as the model is deep. What a target takes is a
-// number of buffers and of values at once; and what such a chain adds up should
-// not lie in memory until the last of it is there.
+// Many ops may be able to share a kernel: a sum over layers, or over all
+// parameters, is a chain as long as the model is deep. A target limits the
+// number of buffers and of live values; and the addends of such a chain should
+// not stay in memory until the last one exists.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
@@ -35,7 +35,7 @@ private:
 
 } // namespace
 
-/// Calls `visit` for what reads `value`, looking through free ops.
+/// Calls `visit` for the readers of `value`, looking through free ops.
 static void visitReaders(Value value, const FreeOps &free,
                          function_ref<void(Operation *)> visit) {
   for (Operation *user : value.getUsers())
@@ -97,8 +97,8 @@ bool KernelClusters::fits(ArrayRef<const KernelCluster *> merged,
   Operation *boundary = boundaryBefore.lookup(all.ops.back());
   if (!op || !boundary || boundary->isBeforeInBlock(all.ops.front()))
     return true;
-  // Ops before the boundary could run before it. What they alone read would not
-  // outlive it then; what others read of them would.
+  // Ops before the boundary could run before it. Their private operands would
+  // not live across it then; their results with other readers would.
   int64_t held = 0;
   for (Value input : all.inputs) {
     bool isReadAfter = !input.getDefiningOp();

@@ -1,11 +1,12 @@
-//===- ClustersBeside.cpp - kernels that need nothing of each other -------===//
+//===- ClustersBeside.cpp - independent kernels share launches ------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// On a GPU a launch costs as much as a small kernel computes. So where the
-// target wishes it, what no other kernel waits for (updates of parameters, sums
-// of gradients) shares launches: ops that are near each other in the block and
-// wait for the same collective, so that nothing lives or waits longer for it.
+// On a GPU a launch costs as much as a small kernel computes. So if the target
+// asks for it, kernels that no other kernel waits for (updates of parameters,
+// sums of gradients) share launches: ops that are near each other in the block
+// and wait for the same collective, so that nothing lives or waits longer for
+// it.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
@@ -14,7 +15,8 @@
 using namespace mlir;
 using namespace pp;
 
-/// Kernels between two that are near. What one reads waits for the other.
+/// Limit of kernels between two near ones. A kernel that reads another waits
+/// for it.
 static constexpr unsigned kMostBetween = 4;
 
 namespace {
@@ -56,7 +58,7 @@ bool KernelClusters::isLeaf(const KernelCluster &cluster) const {
   return !isRead;
 }
 
-/// Calls `visit` for what `op` reads, looking through free ops.
+/// Calls `visit` for the operands of `op`, looking through free ops.
 void KernelClusters::forEachProducer(
     Operation *op, function_ref<void(Operation *)> visit) const {
   op->walk([&](Operation *nested) {
@@ -72,8 +74,8 @@ void KernelClusters::forEachProducer(
   });
 }
 
-/// What has to wait for `cluster`, by reads or by the order of ops, and what it
-/// has to wait for itself.
+/// The ops that wait for `cluster`, by reads or by the order of ops, and those
+/// it waits for.
 DenseSet<Operation *>
 KernelClusters::findRelated(const KernelCluster &cluster) const {
   auto search = [&](auto forEachNext) {
@@ -122,7 +124,7 @@ unsigned KernelClusters::countBetween(const KernelCluster &first,
   return between.size();
 }
 
-/// Of each op, the last of those it waits for that keep their order.
+/// For each op, the last op that it must follow to keep the order.
 static DenseMap<Operation *, Operation *> findWaits(Block &block) {
   DenseMap<Operation *, Operation *> waits;
   for (Operation &op : block) {

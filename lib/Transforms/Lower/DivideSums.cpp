@@ -5,16 +5,16 @@
 // In: a sum that one core would compute, or that would read columns across
 // memory. Out: sums over rows or blocks of rows, and the sum of these.
 //
-// Also in: a sum or a product whose results are few, of which each is a long
-// sum. Out: a part of it for each of some outermost dimensions, and their sum.
+// Also in: a sum or a product with few results, each a long sum. Out: a partial
+// result for each of some outermost dimensions, and their sum.
 //
-// Rows are leading dimensions, the last of which may be divided. Whatever else
-// the kernels compute can then be divided as well. Where no divisor makes rows
-// of the right length, they are longer; where that leaves one row alone, it is
-// filled up with what changes no sum, which copies it.
+// Rows are leading dimensions, the last of which may be divided. The rest of
+// the kernels' work can then be divided as well. If no divisor makes rows of
+// the right length, they are longer; if that leaves a single row, it is padded
+// with the reduction's identity, which copies it.
 //
 //===----------------------------------------------------------------------===//
-#include "DivideSums.h"
+#include "FormKernels.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
@@ -27,7 +27,7 @@ static constexpr int64_t kLeastSumBlock = 4;
 
 namespace {
 
-/// Of a tensor: rows over `rows` of the dimensions of `shape`, which has its
+/// A tensor as rows over `rows` of the dimensions of `shape`, which has its
 /// elements.
 struct Division {
   SmallVector<int64_t> shape;
@@ -47,7 +47,7 @@ public:
   void run();
   /// Blocks of `block` elements of dimension `last`, behind which are columns.
   void runOnColumns(int64_t last, int64_t block);
-  /// Of `shape`: over its dimensions `inner` first, then over `outer`.
+  /// Reduces dimensions `inner` of `shape` first, then `outer`.
   void runOnParts(ArrayRef<int64_t> shape, ArrayRef<int64_t> inner,
                   ArrayRef<int64_t> outer);
 
@@ -325,8 +325,8 @@ static int64_t countTiles(DotGeneralOp dot, const pprt::KernelTuning &tuning) {
          llvm::divideCeil(count(shape.drop_front(columns)), tuning.productTile);
 }
 
-/// `value` with dimension `dim` as `parts` of it and what is in one, if that is
-/// more than an element.
+/// `value` with dimension `dim` as `parts` and the elements of one, if there
+/// are several.
 static Value splitDimension(OpBuilder &builder, Value value, int64_t dim,
                             int64_t parts) {
   RankedTensorType type = ranked(value);

@@ -3,23 +3,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a block of graph ops. Out: its float dots and convolutions, products for
-// short, as launches. A contraction takes along the views its operands are read
-// through, and what is done to its result as long as nothing else reads it: a
-// constant factor, views, added biases and residuals, an activation, whose
-// operand may be read and is a second result then. It also takes the sum of an
-// operand over what is contracted, as that for a bias's gradient. It tries to
-// take everything, then less, until the target takes the kernel, and, where its
-// library may refuse on the device, the same can be done unfused; a product
-// whose operands, or windows of a result, lie too unevenly gets them transposed
-// first.
+// short, as launches. A contraction includes the views of its operands, and the
+// ops on its result as long as nothing else reads it: a constant factor, views,
+// added biases and residuals, an activation, whose operand may be read and is a
+// second result then. It also includes the sum of an operand over the
+// contracted dimensions, as for a bias's gradient. It tries to include
+// everything, then less, until the target takes the kernel, and, if its library
+// may refuse on the device, until the same can be done unfused; if the operands
+// of a product, or windows of a result, have too uneven strides they are
+// transposed first.
 //
 //===----------------------------------------------------------------------===//
-#include "FormContractions.h"
+#include "FormKernels.h"
 #include "MicroBatchSums.h"
-#include "UnfusedEpilogues.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
-#include "pp/Analysis/Activation.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/PaddedRows.h"
@@ -29,14 +27,13 @@ using namespace pp;
 
 namespace {
 
-/// What a contraction takes along.
+/// Ops around a product that a contraction includes.
 struct Absorption {
   size_t lhsViews, rhsViews, resultSteps;
   bool withSum;
 };
 
-/// One thing that is done to a result: the last op makes what the next step is
-/// done to.
+/// One step on a result: the last op makes the value for the next step.
 struct ResultStep {
   SmallVector<Operation *> ops;
   /// Whether the value that it is done to may be a result, too.
@@ -80,7 +77,7 @@ private:
   SmallVector<Operation *> lhsViews, rhsViews; ///< from the product back
   SmallVector<ResultStep> resultSteps;         ///< from the product on
   Operation *sum = nullptr;                    ///< of an operand
-  // Of the kernel that is tried:
+  // The candidate kernel:
   SmallVector<Value> inputs;
   SmallVector<Value> outputs; ///< what it takes the place of, the product first
   llvm::SetVector<Operation *>
@@ -133,7 +130,7 @@ Value ContractionFormer::cloneViews(ArrayRef<Operation *> views, Block *body,
   return value;
 }
 
-/// Clones what is done to the product; what is read besides becomes arguments,
+/// Clones the ops on the product; their other operands become arguments,
 /// constants are cloned.
 void ContractionFormer::cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
                                        IRMapping &mapping) {
@@ -167,8 +164,8 @@ void ContractionFormer::cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
     llvm::for_each(step.ops, cloneOp);
 }
 
-/// Finds what the kernel hands out and what nothing needs besides; false if
-/// something is needed that it does not hand out.
+/// Finds the outputs of the kernel and the values that are not needed outside;
+/// false if a needed value is no output.
 bool ContractionFormer::findOutputs(ArrayRef<ResultStep> steps, bool withSum) {
   outputs.assign(
       {steps.empty() ? product->getResult(0) : steps.back().result()});
@@ -178,7 +175,7 @@ bool ContractionFormer::findOutputs(ArrayRef<ResultStep> steps, bool withSum) {
       return !replaced.contains(user);
     });
   };
-  // Whether the value is handed out, or nobody's business any more.
+  // Whether the value becomes an output, or has no reader left.
   auto settle = [&](Value value, bool mayBeOutput) {
     if (value != outputs.front() && isNeeded(value)) {
       if (!mayBeOutput)
@@ -207,8 +204,8 @@ bool ContractionFormer::findOutputs(ArrayRef<ResultStep> steps, bool withSum) {
   return true;
 }
 
-/// The op that the launch is put before: what it reads is there, and what needs
-/// its results comes later. Null if there is no such place.
+/// The op before which the launch goes: behind its operands, and before all
+/// readers of its results. Null if there is no such place.
 Operation *ContractionFormer::findPlace() {
   Operation *place = outputs.front().getDefiningOp();
   Block *block = place->getBlock();
@@ -227,7 +224,7 @@ Operation *ContractionFormer::findPlace() {
   return place;
 }
 
-/// Whether a later micro-batch may add to what an earlier one left of `value`.
+/// Whether a later micro-batch may add to the `value` of an earlier one.
 static bool mayBeAddedTo(Value value) {
   if (!value.hasOneUse())
     return false;
@@ -440,7 +437,7 @@ void ContractionFormer::run() {
     straighten(dot);
   else
     straighten(cast<ConvolutionOp>(product));
-  // What is still none (a tensor without elements) stays one, hence loops.
+  // Remaining products (of tensors without elements) become loops.
   tryAll();
 }
 

@@ -3,25 +3,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: functions and fragments of graph ops on local shapes. Out: the same with
-// a pp.launch per kernel; a kernel is a private function whose body says what
-// it computes. UnfoldWindows.cpp makes products of convolutions that no library
-// has, PadRows.cpp has rows of matrices lie as a library likes them,
-// DivideSums.cpp divides what is too much for a core,
-// FormContractions.cpp makes the library calls, KernelClusters.cpp
-// and ClustersBeside.cpp decide which of the other ops share a kernel,
-// KernelBody.cpp in which types it computes; this file orders and outlines the
-// clusters.
+// a pp.launch per kernel, a private function. UnfoldWindows.cpp makes products
+// of convolutions that the library lacks, PadRows.cpp pads rows of matrices for
+// the library, DivideSums.cpp divides sums that are too long for a core,
+// FormContractions.cpp makes the library calls, KernelClusters.cpp and
+// ClustersBeside.cpp decide which of the other ops share a kernel,
+// KernelBody.cpp the types in which it computes; this file orders and outlines
+// the clusters.
 //
 //===----------------------------------------------------------------------===//
-#include "DivideSums.h"
-#include "FormContractions.h"
+#include "FormKernels.h"
 #include "KernelBody.h"
 #include "KernelClusters.h"
-#include "PadRows.h"
-#include "UnfoldWindows.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/Analysis/InPlace.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/PaddedRows.h"
 #include "pp/IR/PlanKeys.h"
@@ -45,7 +41,7 @@ void eraseUnused(Block &block) {
       op.erase();
 }
 
-/// `wide`: the values of bf16 that lie in memory as f32.
+/// `wide`: the values of bf16 that memory holds as f32.
 func::FuncOp outline(const KernelCluster &cluster, const ExactOps &exact,
                      const DenseSet<Value> &wide) {
   MLIRContext *context = cluster.live.front()->getContext();
@@ -88,7 +84,7 @@ func::FuncOp outline(const KernelCluster &cluster, const ExactOps &exact,
 // Blocks
 //===----------------------------------------------------------------------===//
 
-/// What is left of a block: kernels and ops that are none.
+/// A part of a block: a kernel, or an op outside of kernels.
 struct Step {
   KernelCluster *cluster = nullptr;
   func::FuncOp kernel; ///< in no module yet
@@ -130,15 +126,15 @@ private:
   const pprt::KernelTuning &tuning;
   const ExactOps &exact;
   KernelClusters clusters;
-  /// Of bf16, what lies in memory as f32.
+  /// Values of bf16 that memory holds as f32.
   DenseSet<Value> wide;
   std::vector<Step> steps;
   IRMapping rewritten;
 };
 
-/// What sums have left of many elements costs nothing to keep as it was summed,
-/// and others compute with it for each of as many: averages, deviations,
-/// largest elements. Who is told its type elsewhere gets bf16.
+/// Keeps small results of sums over many elements (averages, deviations,
+/// maxima) in f32, because many elements are computed with each of them, and
+/// that costs little memory. Values whose type is fixed elsewhere get bf16.
 void BlockRewriter::chooseWide() {
   constexpr int64_t kFew = 16;
   DenseSet<Value> outside;
@@ -370,8 +366,8 @@ bool isReadAfter(FragmentOp fragment, BlockArgument argument) {
   });
 }
 
-/// Results of @main that are new values of its parameters and states, where
-/// nobody needs the old one any more.
+/// Results of @main that are new values of its parameters and states, if the
+/// old value is not needed any more.
 DenseMap<Value, Value> findReplacements(func::FuncOp function) {
   DenseMap<Value, Value> replacements;
   Operation *end = function.getBody().front().getTerminator();
@@ -422,8 +418,8 @@ void expandAllSlice(AllSliceOp slice) {
   slice.erase();
 }
 
-/// Divides what is too long of a block, and returns what is wished of kernels
-/// there: blocks of rows where there are sums over such blocks.
+/// Divides the long sums of a block, and returns the tuning for its kernels:
+/// blocks of rows if there are sums over such blocks.
 pprt::KernelTuning divideSums(Block &block, pprt::KernelTuning tuning) {
   bool hasBlocks = false;
   for (auto reduce : llvm::make_early_inc_range(block.getOps<ReduceOp>()))
@@ -439,13 +435,13 @@ pprt::KernelTuning divideSums(Block &block, pprt::KernelTuning tuning) {
 struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
   using FormKernelsBase::FormKernelsBase;
 
-  /// Rows are told apart by sharding rules.
+  /// Sharding rules tell rows apart.
   void getDependentDialects(DialectRegistry &registry) const override {
     FormKernelsBase::getDependentDialects(registry);
     registerShardingModels(registry);
   }
 
-  /// Kernels that are there already stay as they are.
+  /// Existing kernels stay as they are.
   void rewriteProducts(const pprt::KernelTuning &tuning) {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function->hasAttr(attrs::kKernel))

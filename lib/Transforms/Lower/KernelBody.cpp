@@ -1,4 +1,4 @@
-//===- KernelBody.cpp - what a kernel computes of halves ------------------===//
+//===- KernelBody.cpp - bodies of kernels, with bf16 as f32 ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -21,9 +21,9 @@ static bool isHalf(Value value) { return elementOf(value).isBF16(); }
 // ExactOps
 //===----------------------------------------------------------------------===//
 
-/// Whether rounding may change what the op finds. It leads to zero where two
-/// operands round alike, but not across it, nor from a number that is far from
-/// overflowing to an infinity.
+/// Whether rounding may change the result of the op. Rounding leads to zero if
+/// two operands round alike, but not across it, nor from a number that is far
+/// from overflowing to an infinity.
 static bool chooses(Operation *op) {
   if (op->hasTrait<FindsLargest>())
     return true;
@@ -53,7 +53,7 @@ ExactOps::ExactOps(func::FuncOp function, bool isStrict) : isStrict(isStrict) {
   });
 }
 
-/// With all that leads to the value, through the bounds of fragments.
+/// Adds everything that leads to the value, across fragments.
 void ExactOps::add(Value value) {
   SmallVector<Value> work{value};
   while (!work.empty()) {
@@ -144,7 +144,7 @@ Value KernelBody::get(Value value, bool isWide) {
 }
 
 bool KernelBody::computesWide(Operation *op) const {
-  // Rows further apart say how memory lies, which has halves.
+  // Padding of rows concerns memory, which has bf16.
   if (exact.contains(op) || isRowPadding(op))
     return false;
   auto isWide = [&](Value value) { return wide.contains(value); };
@@ -163,7 +163,7 @@ void KernelBody::add(Operation *op) {
   Value result = op->getResult(0);
   hasExact |= exact.contains(op);
   const bool isWide = computesWide(op);
-  // The convert of a model that says what stays wide.
+  // A convert of the model to a value that stays wide.
   if (isWide && isa<ConvertOp>(op) && elementOf(result).isF32()) {
     narrow[result] = getWide(op->getOperand(0));
     return;

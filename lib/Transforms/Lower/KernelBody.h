@@ -1,13 +1,12 @@
-//===- KernelBody.h - what a kernel computes of halves ----------*- C++ -*-===//
+//===- KernelBody.h - bodies of kernels, with bf16 as f32 -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of pp-form-kernels. bf16 is how values lie in memory: between the ops
-// of one kernel they are f32, and rounded where they are written. Every op
-// rounds, as its type says, where bits decide something: what a comparison
-// finds must be what other kernels have computed (ExactOps); and where the plan
-// says `numerics = "strict"`. Kernels without such ops are marked
-// `pp.approximate`.
+// A part of pp-form-kernels. bf16 is a type of memory: between the ops of one
+// kernel values are f32, and rounded where they are written. Every op rounds as
+// its type says if bits decide something, because a comparison must find the
+// values that other kernels have computed (ExactOps), and if the plan has
+// `numerics = "strict"`. Kernels without such ops are marked `pp.approximate`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_KERNELBODY_H
@@ -20,9 +19,8 @@
 namespace pp {
 
 /// The ops that a choice depends on, at any distance: comparisons, indices of
-/// what is largest, and conversions to integers choose. Kernels are formed, and
-/// values computed again, so that two of them may compute one value; here they
-/// get the same bits.
+/// maxima, and conversions to integers choose. Values are recomputed, so two
+/// kernels may compute the same value; these ops give it the same bits.
 class ExactOps {
 public:
   /// `isStrict`: all are.
@@ -49,7 +47,7 @@ public:
 
   /// `argument` has the value's elements, or f32 for bf16.
   void addArgument(mlir::Value value, mlir::Value argument);
-  /// Copies `op`, without the marks of earlier levels, and what it reads of
+  /// Copies `op`, without the marks of earlier levels, and its operands from
   /// ops that belong to no kernel.
   void add(mlir::Operation *op);
   /// The copy of `value`, of its own type or of f32.

@@ -1,4 +1,4 @@
-//===- KernelClusters.cpp - which ops share a kernel ----------------------===//
+//===- KernelClusters.cpp - groups ops into kernels -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -44,7 +44,7 @@ bool readsManyForEach(Operation *op) {
   return op->hasTrait<ReadsMany>();
 }
 
-/// What is copied several times is computed once.
+/// Values that are copied several times are computed once.
 bool repeatsElements(Operation *op) {
   auto gather = dyn_cast<GatherOp>(op);
   return gather && ranked(gather).getNumElements() >=
@@ -145,7 +145,7 @@ KernelCluster *KernelClusters::createCluster(Operation *op) {
   return cluster;
 }
 
-/// Calls `visit` for what reads `op`, looking through free ops.
+/// Calls `visit` for the readers of `op`, looking through free ops.
 void KernelClusters::forEachReader(
     Operation *op, function_ref<void(Operation *)> visit) const {
   for (Operation *user : op->getUsers()) {
@@ -158,8 +158,8 @@ void KernelClusters::forEachReader(
 }
 
 /// True if a path, of reads or from an ordered op to the next, leaves the
-/// merged clusters and comes back into them or `op`. It goes through what
-/// stands before `op`, where all clusters end so far.
+/// merged clusters and comes back into them or `op`. It goes through ops before
+/// `op`, where all clusters end so far.
 bool KernelClusters::comesBack(ArrayRef<KernelCluster *> merged,
                                Operation *op) {
   SmallVector<Operation *> work;
@@ -199,9 +199,10 @@ bool KernelClusters::comesBack(ArrayRef<KernelCluster *> merged,
   return false;
 }
 
-/// The same by a look at what `op` and the clusters read, no further back than
-/// they begin. It finds most of what comesBack() does, and sooner. A cluster is
-/// in no cycle alone: with one, what matters is what else `op` reads.
+/// The same from the operands of `op` and of the clusters alone, no further
+/// back than the clusters begin. It finds most of what comesBack() finds, and
+/// sooner. A cluster is in no cycle alone: with one, only the other operands of
+/// `op` matter.
 bool KernelClusters::wouldCycle(ArrayRef<KernelCluster *> merged,
                                 Operation *op) {
   Operation *first = op;
@@ -292,8 +293,8 @@ static void extendOptions(SmallVectorImpl<RowOption> &options, Operation *op,
   });
 }
 
-/// Where rows are kept, ops are judged one by one: all of them share a core's
-/// cache. Else all keep what they read in registers.
+/// If rows are kept, ops are judged one by one: all of them share a core's
+/// cache. Otherwise all keep their operands in registers.
 int64_t KernelClusters::countElements(ArrayRef<KernelCluster *> merged) const {
   int64_t count = 0;
   if (!tuning.keepsRows)

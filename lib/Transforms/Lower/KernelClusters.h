@@ -1,4 +1,4 @@
-//===- KernelClusters.h - which ops share a kernel --------------*- C++ -*-===//
+//===- KernelClusters.h - groups ops into kernels ---------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -36,20 +36,20 @@ struct KernelCluster {
   llvm::SmallVector<RowOption> options;
   /// Its only op reads no other's value but from memory, nor is read so.
   bool isAlone = false;
-  /// Set by finish(): the ops something needs, what they read from elsewhere,
-  /// and which of their values are read elsewhere.
+  /// Set by finish(): the ops with users, their operands from elsewhere, and
+  /// their values with readers elsewhere.
   llvm::SetVector<mlir::Operation *> live;
   llvm::SetVector<mlir::Value> inputs, outputs;
 };
 
-/// True for what keeps its order in a block whatever it reads: collectives,
-/// transfers, fragments.
+/// True for ops that keep their order in a block whatever they read:
+/// collectives, transfers, fragments.
 bool isOrderedOp(mlir::Operation *op);
 
-/// The ops of a block that cost nothing to compute again where they are used:
+/// The ops of a block that cost nothing to recompute where they are used:
 /// literals, counters, coordinates, masks made of these, broadcasts, and slices
-/// that leave out padding of rows. Found once, since whether an op is a mask
-/// depends on all that leads to it.
+/// that remove padding of rows. Found once, since whether an op is a mask
+/// depends on everything that leads to it.
 class FreeOps {
 public:
   explicit FreeOps(mlir::Block &block);
@@ -72,14 +72,14 @@ public:
 
   /// Puts every op that is not free into a cluster.
   void clusterOps();
-  /// Has clusters that need nothing of each other share kernels, where the
-  /// target wishes so (ClustersBeside.cpp).
+  /// Lets independent clusters share kernels, if the target asks for it
+  /// (ClustersBeside.cpp).
   void joinBeside();
   /// Clones cheap ops into the clusters that read them where this saves
   /// traffic.
   void recomputeCheapOps();
 
-  /// Finds what each cluster reads and writes, and drops what nothing needs.
+  /// Finds the inputs and outputs of each cluster, and drops unused ops.
   void finish();
 
   llvm::ArrayRef<std::unique_ptr<KernelCluster>> getClusters() const {

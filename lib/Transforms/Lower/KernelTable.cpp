@@ -6,7 +6,7 @@
 // locations and numbers values in order.
 //
 //===----------------------------------------------------------------------===//
-#include "KernelTable.h"
+#include "FormKernels.h"
 #include "pp/IR/Kernel.h"
 
 using namespace mlir;

@@ -4,19 +4,18 @@
 //
 // Takes level 3 with formed kernels and a schedule; adds one pp.program per
 // stage. @main stays as the table of arguments and results (its body is
-// dropped: the programs replace it). Every value has a slot of its own: what a
-// kernel overwrites is copied first, and pp-share-slots finds the copies that
-// need not be.
+// dropped: the programs replace it). Every value has a separate slot: operands
+// that a kernel overwrites are copied first, and pp-share-slots finds the
+// unnecessary copies.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
 #include "MicroBatchSums.h"
-#include "ParallelCopy.h"
 #include "ProgramWriter.h"
+#include "Slots.h"
 #include "StageRuns.h"
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/Transforms/Passes.h"
-#include "pp/Transforms/VerifyPipeline.h"
 
 using namespace mlir;
 using namespace pp;
@@ -186,16 +185,16 @@ bool StageLowering::isOfParameters(FragmentOp fragment, Value value) {
   return argument && getArgRole(main, argument.getArgNumber()) == Role::Param;
 }
 
-/// Whether a value of a fragment is a parameter, gathered from what the ranks
-/// hold of it.
+/// Whether a value of a fragment is a parameter, gathered from the ranks'
+/// parts.
 bool StageLowering::isGathered(FragmentOp fragment, OpResult value) {
   return isa<AllGatherOp>(value.getOwner()) &&
          isOfParameters(fragment,
                         value.getOwner()->getOperand(value.getResultNumber()));
 }
 
-/// A gradient is what is held for the update; what is added to a sum at once is
-/// not, whose slot MicroBatchSums adds.
+/// A gradient is held for the update; a value that is added to a sum at once is
+/// none, and MicroBatchSums adds the sum's slot.
 SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
   if (fragment.getPhase() == Phase::Forward)
     return SlotClass::Activation;
@@ -247,7 +246,7 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
   for (auto [result, value] :
        llvm::zip_equal(fragment->getResults(), yield.getOperands())) {
     int64_t slot = local.at(value);
-    // No send may read what is received: that would delay other receives.
+    // No send may read a received slot: that would delay other receives.
     if (received.contains(slot) &&
         llvm::any_of(result.getUsers(), llvm::IsaPred<TransferOp>)) {
       slot = writer.addSlot("sent", classOf(fragment, value), value.getType());
@@ -296,7 +295,7 @@ LogicalResult StageLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
     auto chosen = destination.find(result);
     return chosen != destination.end() && chosen->second.adds;
   });
-  // What is overwritten may be read again.
+  // An overwritten operand may be read again.
   llvm::DenseMap<int64_t, int64_t> overwritten; // slots by operand
   for (auto [index, result] : llvm::enumerate(launch.getResults()))
     if (int64_t operand = getInplaceOperand(kernel, index); operand >= 0) {

@@ -28,8 +28,8 @@ static std::string nameOf(Type type) {
   return name;
 }
 
-/// An empty kernel, or one that was asked for before. `names`: of what is done
-/// to each tensor.
+/// A new, empty kernel, or an earlier one. `names`: the operations on each
+/// tensor.
 func::FuncOp SumKernels::getKernel(StringRef verb, ArrayRef<std::string> names,
                                    TypeRange inputs, TypeRange results) {
   func::FuncOp &kernel = kernels[(verb + llvm::join(names, ",")).str()];
@@ -51,7 +51,7 @@ func::FuncOp SumKernels::getKernel(StringRef verb, ArrayRef<std::string> names,
   return kernel;
 }
 
-/// The value as it is, or in `type`.
+/// The value, converted to `type` if necessary.
 static Value convertTo(OpBuilder &builder, Value value, Type type) {
   if (value.getType() == type)
     return value;

@@ -58,10 +58,9 @@ public:
   /// the sum's own. finish() ends those of a run.
   void add(mlir::OpResult result, int64_t slot);
   void finish();
-  /// Rounds what was added up of `results`, for getTotal().
+  /// Rounds the sums of `results`, for getTotal().
   void round(llvm::ArrayRef<mlir::OpResult> results);
-  /// The slot of what was added up, in the result's type; nothing if nothing
-  /// was.
+  /// The slot of the sum, in the result's type; nothing if there is none.
   std::optional<int64_t> getTotal(mlir::OpResult result);
 
 private:

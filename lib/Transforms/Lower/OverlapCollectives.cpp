@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes and leaves level 3 with formed kernels. Queues run beside each other,
-// so what a collective overlaps is what stands between it and the first reader
-// of its results. One that waits for nothing in its fragment could stand at the
-// fragment's begin, and with all others hold the whole model: how far it goes
-// up is bounded by the plan. Lists that other stages have to match, those of
-// sums over stages, keep their places.
+// so a collective overlaps everything between it and the first reader of its
+// results. A collective without operands from its fragment could stand at the
+// fragment's begin, and with all others hold the whole model: the plan limits
+// how far it moves up. Sums over stages keep their places, because lists of
+// several stages have to match.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Model.h"
@@ -40,17 +40,17 @@ private:
   bool mayMove(Operation &op) const;
   bool isHeld(Value value);
   void findPrepared();
-  /// Collectives that need nothing but what the fragment is given, by the first
-  /// instruction that does need one of them.
+  /// Collectives that need only arguments of the fragment, by the first
+  /// instruction that needs one of them.
   llvm::MapVector<Operation *, SmallVector<Operation *>> findFree() const;
-  /// The kernels that make what `call` reads, in order.
+  /// The kernels that compute the operands of `call`, in order.
   SmallVector<Operation *> findKernelsOf(Operation *call) const;
 
   FragmentOp fragment;
   Block &block;
   StringAttr stageAxis;
-  /// Kernels that read nothing but what is held between steps, as a convert of
-  /// a parameter.
+  /// Kernels that read only values held between steps, such as a convert of a
+  /// parameter.
   llvm::SetVector<Operation *> prepared;
 };
 
@@ -125,7 +125,7 @@ Fragment::findFree() const {
       free.push_back(&op);
       firstReader[&op] = block.getTerminator();
     }
-  // What is gathered twice is needed when the second of the results is.
+  // A call with several results is needed when the first reader of any runs.
   for (Operation *op : llvm::reverse(free))
     for (Operation *user : op->getUsers()) {
       auto between = firstReader.find(user);
@@ -160,7 +160,7 @@ void Fragment::moveUp(uint64_t ahead) {
     }
   Operation *first = &*llvm::find_if(
       block, [&](Operation &op) { return !moved.contains(&op); });
-  // Kernels go up with the first call that needs them, and never down.
+  // Kernels move up with the first call that needs them, and never down.
   llvm::DenseMap<Operation *, unsigned> places;
   for (Operation &op : block)
     places[&op] = places.size();

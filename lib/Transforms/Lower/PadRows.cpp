@@ -1,17 +1,14 @@
-//===- PadRows.cpp - rows that lie as libraries like them -----------------===//
+//===- PadRows.cpp - pads rows for libraries ------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two kinds of values are looked at: what is left of a product when its kernel
-// has done what it does in passing, and what an operand of a product is a view
-// of, if it is computed element by element. A value is followed through the
-// fragments that it is handed to; one reader that is neither a kernel nor a
-// fragment, or that would have to move data for the padding, and it stays as
-// it is.
+// Looks at two kinds of values: results of a product after its epilogues, and
+// elementwise results that an operand of a product is a view of. A value is
+// followed through fragments; if one reader is neither a kernel nor a fragment,
+// or would have to move data for the padding, the value keeps its layout.
 //
 //===----------------------------------------------------------------------===//
-#include "PadRows.h"
-#include "pp/Analysis/Activation.h"
+#include "FormKernels.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/Kernel.h"
@@ -33,7 +30,7 @@ std::optional<pprt::ppx::ElementType> elementOf(Type type) {
   return std::nullopt;
 }
 
-/// What the kernel of `dot` ends with, if it takes along all that it may.
+/// The last value of `dot`'s kernel if it includes all possible epilogues.
 Value followResult(Value value) {
   while (true) {
     if (auto activation = matchActivation(value))
@@ -45,7 +42,7 @@ Value followResult(Value value) {
   }
 }
 
-/// What `value` is a view of, in the fragment that computes it.
+/// The source of the view `value`, in the fragment that computes it.
 Value findSource(Value value) {
   while (true) {
     if (Operation *op = value.getDefiningOp(); isViewOp(op)) {
@@ -81,12 +78,12 @@ private:
 
   const pprt::Target &target;
   RankedTensorType type, paddedType;
-  /// Of the value that is looked at, by the block that they are in.
+  /// Uses of the current value, by their block.
   llvm::MapVector<Value, SmallVector<OpOperand *>> uses;
 };
 
-/// Whether all that reads `value`, which lies as `view`, may read it so; notes
-/// who does.
+/// Whether all readers of `value`, in the layout `view`, may read it so;
+/// records them.
 bool RowPadder::mayPad(Value value, const StridedView &view) {
   auto [entry, isNew] = uses.try_emplace(value);
   if (!isNew)
@@ -95,7 +92,7 @@ bool RowPadder::mayPad(Value value, const StridedView &view) {
   for (OpOperand &use : value.getUses())
     all.push_back(&use);
   entry->second = all;
-  // Views move no data, or what reads them would get a copy.
+  // Views move no data; otherwise their readers would get a copy.
   std::function<bool(Operation *, const StridedView &)> isView =
       [&](Operation *op, const StridedView &operand) {
         if (!isViewOp(op))
@@ -118,7 +115,7 @@ bool RowPadder::mayPad(Value value, const StridedView &view) {
     for (OpOperand &given :
          giver->getResult(use->getOperandNumber()).getUses()) {
       auto taker = dyn_cast<FragmentOp>(given.getOwner());
-      // What is updated lies as the parameter does.
+      // Updated values have the parameter's layout.
       if (!taker || taker.getPhase() == Phase::Update ||
           !mayPad(taker.getBody().getArgument(given.getOperandNumber()), view))
         return false;

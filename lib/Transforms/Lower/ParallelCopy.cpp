@@ -1,9 +1,12 @@
-//===- ParallelCopy.cpp - copies that happen at once, in sequence ---------===//
+//===- ParallelCopy.cpp - puts parallel copies in sequence ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: copies with different targets, as if done at once. Out: the same as a
+// sequence.
+//
 //===----------------------------------------------------------------------===//
-#include "ParallelCopy.h"
+#include "Slots.h"
 #include "llvm/ADT/DenseMap.h"
 #include <set>
 
@@ -33,7 +36,7 @@ pp::putInSequence(ArrayRef<SlotCopy> copies,
       sequence.push_back({target, saved, type});
       for (size_t reader : readers[target])
         pending[reader].source = saved;
-      // The map may move what it holds when it takes the new slot.
+      // The map may move its entries when it takes the new slot.
       SmallVector<size_t> moved = std::move(readers[target]);
       readers.erase(target);
       readers[saved] = std::move(moved);

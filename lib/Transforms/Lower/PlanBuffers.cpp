@@ -3,17 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes level 4 programs with unplaced slots and no waits; leaves them ready to
-// run. Arguments' slots come first and live for ever; then, in a region of its
-// own, what is received (only compute releases it, so that a receive is never
+// run. Arguments' slots come first and live for ever; then, in a separate
+// region, received values (only compute releases it, so that a receive is never
 // posted late because a send is pending, which could close a cycle between two
 // ranks); then one scratchpad for all kernels, which run one after another;
-// then everything else. The last slot is thus one that is written whole, and
-// the arena's end is a byte that a run touches.
+// then everything else. So the last slot is written as a whole, and a run
+// touches the arena's last byte.
 //
 //===----------------------------------------------------------------------===//
-#include "ArenaLayout.h"
 #include "QueueWaits.h"
-#include "SlotAccesses.h"
+#include "Slots.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
@@ -87,9 +86,9 @@ private:
     return lifetimes;
   }
 
-  /// What a collective reads must not be overwritten while it is under way, or
-  /// kernels wait for it: until the `ahead`-th of its kind and queue is issued,
-  /// or somebody waits for its results anyway.
+  /// Operands of a collective must not be overwritten while it runs, or kernels
+  /// would wait for it: until the `ahead`-th later call of its kind and queue
+  /// is issued, or its results are awaited.
   void extendLifetimes(ArrayRef<Operation *> instructions,
                        ArrayRef<SmallVector<SlotAccess>> accesses,
                        MutableArrayRef<SlotLifetime> lifetimes) const {

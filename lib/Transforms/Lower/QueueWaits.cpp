@@ -1,4 +1,4 @@
-//===- QueueWaits.cpp - what an instruction has to wait for ---------------===//
+//===- QueueWaits.cpp - waits of an instruction ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -74,7 +74,7 @@ SmallVector<int64_t> QueueWaits::finish(int64_t queue, const Clock &needed) {
       continue;
     waits.append({other, needed[other]});
   }
-  // What those instructions had waited for is complete too.
+  // Everything that those instructions had waited for is complete too.
   for (size_t i = 0; i < waits.size(); i += 2) {
     int64_t other = waits[i], count = waits[i + 1];
     clock[other] = std::max(clock[other], count);

@@ -1,4 +1,4 @@
-//===- QueueWaits.h - what an instruction has to wait for -------*- C++ -*-===//
+//===- QueueWaits.h - waits of an instruction -------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -34,7 +34,7 @@ public:
   llvm::SmallVector<int64_t> add(int64_t queue,
                                  llvm::ArrayRef<ByteAccess> accesses);
 
-  /// Appends an instruction that waits for all that came before.
+  /// Appends an instruction that waits for all earlier ones.
   llvm::SmallVector<int64_t> addBarrier(int64_t queue);
 
 private:

@@ -6,7 +6,7 @@
 // strikes out the ways in which one row would need another's values.
 //
 //===----------------------------------------------------------------------===//
-#include "DivideSums.h"
+#include "FormKernels.h"
 #include "KernelClusters.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PaddedRows.h"
@@ -66,9 +66,9 @@ bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>();
 }
 
-/// What the known layouts say about operand `index` of `op`; looks through one
-/// broadcast, and a slice that leaves out padding of rows. Nothing known is a
-/// layout of unknowns; nothing at all: a conflict.
+/// The layouts that follow for operand `index` of `op`; looks through one
+/// broadcast, and a slice that removes padding of rows. If nothing is known: a
+/// layout of unknowns; nothing on a conflict.
 std::optional<PartialLayout> knownFrom(const RowOption &option, Operation *op,
                                        unsigned index) {
   PartialLayout unknown(ranked(op->getResult(0)).getRank());
@@ -91,8 +91,8 @@ std::optional<PartialLayout> knownFrom(const RowOption &option, Operation *op,
   return resultLayout(op, index, layout);
 }
 
-/// True if seeing `value` under `layout` agrees with what `option` knows, free
-/// ops looked through.
+/// True if seeing `value` under `layout` agrees with the layouts of `option`,
+/// looking through free ops.
 bool agrees(const RowOption &option, Value value, const RowLayout &layout,
             const FreeOps &free) {
   if (auto found = option.layouts.find(value); found != option.layouts.end())
@@ -121,7 +121,7 @@ bool operandsAgree(const RowOption &option, Operation *op,
   return true;
 }
 
-/// How many elements of a row's part lie side by side.
+/// The number of neighbouring elements of a row's part.
 int64_t countNeighbours(RankedTensorType type, const RowLayout &layout) {
   int64_t count = 1;
   for (int64_t dim = type.getRank(); dim-- > 0;) {
@@ -235,7 +235,7 @@ SmallVector<RowOption> pp::startOptions(Operation *op, const FreeOps &free,
         tuning.columnFactor));
   }
   if (!isa<ReduceOp>(op) &&
-      tuning.dividesSums) // in case that it is summed up (DivideSums.h)
+      tuning.dividesSums) // in case that it is summed up (FormKernels.h)
     add(balancedOption(result, tuning.serialSumElements));
   if (isa<ScatterAddOp>(
           op)) // rows of a table cannot be divided, its columns can

@@ -2,16 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes and leaves level 4 programs with unplaced slots. Here alone is decided
-// what may be overwritten. pp-lower-to-programs gives every value a slot of its
-// own and copies what a kernel overwrites; a copy, and an all_reduce, pairs the
-// slot it reads with the one it writes. The two become one if neither holds a
-// value that is still to be read while the other holds another: by any fragment
-// and micro-batch of the list, and of an argument's slot by the next step. What
-// remains as a copy is needed.
+// Takes and leaves level 4 programs with unplaced slots. Only this pass decides
+// what may be overwritten. pp-lower-to-programs gives every value a separate
+// slot and copies operands that a kernel overwrites; a copy, and an all_reduce,
+// pairs the slot it reads with the one it writes. The two become one unless one
+// of them holds a value that is still to be read while the other holds another:
+// by any fragment and micro-batch of the list, and for an argument's slot by
+// the next step. The remaining copies are needed.
 //
 //===----------------------------------------------------------------------===//
-#include "SlotAccesses.h"
+#include "Slots.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Passes.h"
@@ -41,8 +41,7 @@ constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
 using SlotPairs = SmallVector<std::pair<int64_t, int64_t>>;
 
-/// Pairs of a slot and the one that may take its place, of an instruction that
-/// has such.
+/// Pairs of a slot and the slot that may take its place, for an instruction.
 SlotPairs getPairs(Operation *op);
 
 class SlotSharer {
@@ -72,7 +71,7 @@ private:
   /// True if `a` and `b` are live at once, other than where one is handed over
   /// to the other.
   bool interfere(int64_t a, int64_t b);
-  /// True if `instruction` may leave in `from` what it writes to `to`.
+  /// True if `instruction` may write in `from` instead of `to`.
   bool handsOver(int64_t instruction, int64_t from, int64_t to);
   void rewrite();
 
@@ -106,7 +105,7 @@ SlotPairs getPairs(Operation *op) {
   return pairs;
 }
 
-/// Arguments persist, and so does what one section of a program leaves for
+/// Arguments persist, and so do values that one section of a program leaves for
 /// another, or a body for the next.
 void SlotSharer::findPersistent() {
   for (auto [slot, op] : llvm::enumerate(slots))
@@ -139,7 +138,7 @@ void SlotSharer::measureLives() {
         lives[access.slot].back().end = now;
     for (SlotAccess access : accesses) {
       auto &own = lives[access.slot];
-      // What is overwritten in place lives on.
+      // A slot that is overwritten in place lives on.
       if (access.writes && (own.empty() || own.back().end != now))
         own.push_back({now, now});
     }
@@ -177,7 +176,7 @@ bool SlotSharer::interfere(int64_t a, int64_t b) {
 void SlotSharer::tryToJoin(int64_t source, int64_t target, bool isCopy) {
   source = find(source);
   target = find(target);
-  // What is received has a region of its own (PlanBuffers.cpp).
+  // Received values have a separate region (PlanBuffers.cpp).
   auto isReceived = [&](int64_t slot) {
     return slots[slot].getSlotClass() == SlotClass::Communication;
   };

@@ -1,9 +1,12 @@
-//===- SlotAccesses.cpp - what an instruction reads and writes ------------===//
+//===- SlotAccesses.cpp - reads and writes of an instruction --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: an instruction of a verified program. Out: the slots it names, each read,
+// written or both.
+//
 //===----------------------------------------------------------------------===//
-#include "SlotAccesses.h"
+#include "Slots.h"
 #include "pp/IR/Kernel.h"
 
 using namespace mlir;
@@ -20,7 +23,7 @@ SmallVector<SlotAccess> pp::getAccesses(Operation &op, SymbolTable &symbols) {
         op.getAttrOfType<FlatSymbolRefAttr>("kernel").getValue());
     bool accumulate = isa<RunOp>(op) && cast<RunOp>(op).getAccumulate();
     bool isGated = isa<GateOp>(op);
-    // What a kernel that is skipped does not write keeps its value.
+    // A skipped kernel keeps the values that it would write.
     for (auto [slot, parameter] :
          llvm::zip(slots, getRunParameters(kernel, accumulate)))
       add(slot, parameter.reads || isGated, parameter.writes);

@@ -1,12 +1,13 @@
-//===- StageRuns.cpp - what each stage runs and receives, in order --------===//
+//===- StageRuns.cpp - runs and receives of each stage, in order ----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expects what verifyPipeline accepts. Runs the schedule with the least memory
-// that a stage may have: a run waits until all that its stage sent before is
-// received, as if it wrote over it, and a receive until the run listed before
-// it has ended, as if that freed its place. What ends here has no circle of
-// waits wherever slots are placed, since a wait only points back in a list.
+// Assumes a module that verifyPipeline accepts. Simulates the schedule with the
+// least memory that a stage may have: a run waits until everything that its
+// stage has sent is received, as if it overwrote it, and a receive until the
+// run listed before it has ended, as if that freed its place. A schedule that
+// ends here has no circle of waits wherever slots are placed, since a wait only
+// points back in a list.
 //
 //===----------------------------------------------------------------------===//
 #include "StageRuns.h"
@@ -70,7 +71,7 @@ static StageRuns listRuns(func::FuncOp main, int64_t stage, StringRef actions) {
 
 namespace {
 
-/// Runs all stages side by side, and notes when what is received.
+/// Runs all stages side by side, and records when each value is received.
 class Rendezvous {
 public:
   Rendezvous(func::FuncOp main, std::vector<StageRuns> &stages);
@@ -78,8 +79,8 @@ public:
   LogicalResult run();
 
 private:
-  /// How far a stage has come, and who has not received yet what the last run
-  /// sends. Before the next run all have.
+  /// The progress of a stage, and the stages that have not yet received values
+  /// of its last run. All have before the next run.
   struct Progress {
     size_t next = 0;
     SmallVector<int64_t> waiting;
@@ -91,8 +92,8 @@ private:
     return next < list.runs.size() ? std::optional(list.runs[next])
                                    : std::nullopt;
   }
-  /// True if what is left of the step is the update. That may reduce over
-  /// stages, so none begins before all else has been run and received.
+  /// True if only the update is left of the step. It may reduce over stages, so
+  /// none begins before everything else has run and is received.
   bool isPastActions(int64_t stage) const {
     std::optional<Run> next = nextRun(stage);
     return !next || next->fragment.getPhase() == Phase::Update;
@@ -100,13 +101,13 @@ private:
   bool hasRun(RunPlace run) const {
     return run.index < progress[run.stage].next;
   }
-  /// Where `stage` finds what `transfer` brings for its next run.
+  /// The place at which `stage` gets the value of `transfer` for its next run.
   RunPlace findSource(TransferOp transfer, int64_t microBatch) const;
 
   bool receive(int64_t source, int64_t target);
   bool advance(int64_t stage);
-  /// The stage that must go on before `stage` can; `missing` is what is to be
-  /// computed there, if that is the reason. Itself, if no stage will.
+  /// The stage that must go on before `stage` can; `missing` is the value that
+  /// it has to compute, if that is the reason. `stage` itself if no stage will.
   std::optional<int64_t> findObstacle(int64_t stage, Value &missing) const;
   LogicalResult receiveInCircle();
 
@@ -134,8 +135,8 @@ RunPlace Rendezvous::findSource(TransferOp transfer, int64_t microBatch) const {
           place == places.end() ? ~size_t(0) : place->second};
 }
 
-/// Lets `target` receive what the last run of `source` sends to it, before the
-/// next run of `target`.
+/// Lets `target` receive the values that the last run of `source` sends to it,
+/// before the next run of `target`.
 bool Rendezvous::receive(int64_t source, int64_t target) {
   Progress &sender = progress[source];
   int64_t *entry = llvm::find(sender.waiting, target);
@@ -147,8 +148,8 @@ bool Rendezvous::receive(int64_t source, int64_t target) {
   return true;
 }
 
-/// Receives what the next run of `stage` reads, then runs it; false if neither
-/// can be done yet.
+/// Receives the operands of the next run of `stage`, then runs it; false if
+/// neither is possible yet.
 bool Rendezvous::advance(int64_t stage) {
   bool received = false;
   std::optional<Run> run = nextRun(stage);
@@ -194,8 +195,8 @@ std::optional<int64_t> Rendezvous::findObstacle(int64_t stage,
   return std::nullopt;
 }
 
-/// No stage can go on: each waits for another, and so for a circle of them.
-/// There, whoever is waited for as a receiver receives.
+/// If no stage can go on, there is a circle of stages that wait for each other.
+/// There, the stages that are awaited as receivers receive.
 LogicalResult Rendezvous::receiveInCircle() {
   Value missing;
   int64_t stage = 0;

@@ -1,11 +1,12 @@
-//===- StageRuns.h - what each stage runs and receives, in order *- C++ -*-===//
+//===- StageRuns.h - runs and receives of each stage, in order --*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Unrolls a schedule over the fragments of level 3, and finds where each stage
-// receives what others send to it. The results of a run are sent right after
-// it. They are received as late as they can be: right before a run that reads
-// them, or earlier if the stages would else wait for one another in a circle.
+// receives the values that others send to it. The results of a run are sent
+// right after it. They are received as late as possible: right before a run
+// that reads them, or earlier if the stages would otherwise wait for one
+// another in a circle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_STAGERUNS_H
@@ -29,7 +30,7 @@ struct RunPlace {
   size_t index;
 };
 
-/// What one stage does in a step.
+/// The work of one stage in a step.
 struct StageRuns {
   std::vector<Run> runs;
   /// For each run, and for the end of the list: the runs whose results are
@@ -37,7 +38,7 @@ struct StageRuns {
   std::vector<llvm::SmallVector<RunPlace, 2>> receives;
 };
 
-/// What the prologue and the update compute exists once a step (-1), all else
+/// Values of the prologue and the update exist once a step (-1), all others
 /// once per micro-batch; without micro-batches that is once, too.
 int64_t instanceOf(FragmentOp fragment, int64_t microBatch);
 
@@ -45,8 +46,8 @@ int64_t instanceOf(FragmentOp fragment, int64_t microBatch);
 mlir::InFlightDiagnostic reportMissing(mlir::Operation *reader, int64_t stage,
                                        int64_t microBatch, mlir::Value value);
 
-/// The lists of all stages; fails, with a message, if some stage waits for ever
-/// for what another computes.
+/// The lists of all stages; fails, with a message, if a stage waits forever for
+/// a value of another.
 mlir::FailureOr<std::vector<StageRuns>> listStageRuns(mlir::func::FuncOp main,
                                                       ScheduleAttr schedule);
 

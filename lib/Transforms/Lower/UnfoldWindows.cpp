@@ -2,8 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a convolution on one device's shapes. Out: a gather of patches and a
+// dot_general.
+//
 //===----------------------------------------------------------------------===//
-#include "UnfoldWindows.h"
+#include "FormKernels.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
@@ -15,7 +18,7 @@ using namespace pp;
 
 namespace {
 
-/// What slides along a dimension of lhs, and where that is in the others.
+/// A window along a dimension of lhs, and its dimensions in the others.
 struct Slide {
   Window window;
   int64_t lhs, rhs, result, positions;
@@ -58,7 +61,7 @@ private:
   Value countRows(ArrayRef<int64_t> sizes, ArrayRef<int64_t> padded,
                   Type element);
   Value unfold();
-  /// Of the copies, the dimension that dimension `dim` of lhs has become.
+  /// The dimension of the copies that dimension `dim` of lhs becomes.
   int64_t placeOf(int64_t dim) const {
     return dim < first ? dim : dim + int64_t(slides.size());
   }
@@ -75,7 +78,7 @@ private:
   RankedTensorType lhs;
   SmallVector<Slide> slides; ///< as in lhs
   int64_t first, end;        ///< of the dimensions of lhs that slide
-  /// Whether what the dot contracts comes first: so lhs lies.
+  /// Whether the contracted dimensions come first, as in lhs.
   bool tapsComeFirst;
 };
 
@@ -180,7 +183,7 @@ Value Unfolder::countRows(ArrayRef<int64_t> sizes, ArrayRef<int64_t> padded,
   return row;
 }
 
-/// [what is before the windows, positions, taps, what is behind].
+/// [dimensions before the windows, positions, taps, dimensions behind].
 Value Unfolder::unfold() {
   Value padded = pad();
   RankedTensorType type = ranked(padded);
@@ -251,17 +254,17 @@ Value Unfolder::mergeTail(Value lhs, int64_t tail) {
   return ReshapeOp::create(builder, loc, ranked(lhs).clone(merged), lhs);
 }
 
-/// The dot of `lhs`, and what brings its result into the convolution's form.
-/// `contract` pairs dimensions of lhs and rhs that are contracted, `free` those
-/// of lhs and the result.
+/// The dot of `lhs`, and the ops that bring its result into the convolution's
+/// form. `contract` pairs contracted dimensions of lhs and rhs, `free` those of
+/// lhs and the result.
 DotGeneralOp Unfolder::multiply(Value lhs, ArrayRef<int64_t> lhsBatch,
                                 Pairs contract, Pairs free) {
-  // In the order of lhs: so lie what a product adds up, and its rows.
+  // In the order of lhs, for contracted dimensions and rows.
   llvm::sort(contract);
   llvm::sort(free);
   const int64_t tail = findTail(lhs, contract, free);
-  // Of rhs, taps that are alone are left out, of the result, positions; what
-  // the tail of lhs meets is one dimension.
+  // Single taps of rhs and single positions of the result are dropped; the
+  // dimensions behind the windows of lhs become one.
   const auto rhsType = ranked(op.getRhs());
   SmallVector<int64_t> rhsShape, rhsPlace;
   for (int64_t dim = 0; dim < rhsType.getRank(); ++dim) {

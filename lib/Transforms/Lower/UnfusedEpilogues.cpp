@@ -2,17 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a contraction kernel. Out: what it does to its product, without the
-// product: its body, given what the library leaves then. That lies as the
-// result does; so views between epilogues and the result are applied to all
-// else that these epilogues read.
+// In: a contraction kernel. Out: its epilogues without the product, applied to
+// the library's output. That has the layout of the result, so views between
+// epilogues and the result are applied to the other operands of these
+// epilogues.
 //
 //===----------------------------------------------------------------------===//
-#include "UnfusedEpilogues.h"
+#include "FormKernels.h"
 #include "KernelClusters.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
-#include "pp/Analysis/Activation.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/InPlace.h"
 #include "pp/IR/PaddedRows.h"
@@ -89,8 +88,8 @@ Value EpilogueFormer::undone(Operation *view, Value value) {
                            value);
 }
 
-/// Builds what is made of the product again, from an argument that lies as the
-/// result; false if something in it is not elementwise.
+/// Rebuilds everything computed from the product, from an argument with the
+/// result's layout; false if an op is not elementwise.
 bool EpilogueFormer::computeFromGiven() {
   llvm::SetVector<Value> made;
   made.insert(given);
@@ -178,7 +177,7 @@ bool EpilogueFormer::divide() {
   SmallVector<DenseI64ArrayAttr> layouts;
   for (Value result : end->getOperands()) {
     auto found = option.layouts.find(result);
-    // Or it is an argument, of which each row has what it overwrites.
+    // Or it is an argument, of which each row has the part that it overwrites.
     if (found == option.layouts.end() &&
         result.getType() == end->getOperand(0).getType())
       found = option.layouts.find(end->getOperand(0));
@@ -196,7 +195,7 @@ bool EpilogueFormer::divide() {
   return tuning.keepsRows || !findLateReader(kernel, rows, 0, last);
 }
 
-/// The result had `padding`, and so has what takes its place.
+/// The result had `padding`, and so has its replacement.
 void EpilogueFormer::padGiven(Operation *padding) {
   padding->moveBefore(end);
   padding->setOperand(0, end->getOperand(0));

@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes and leaves level 3. What runs once a step waits for the same thing, the
-// end of the backward pass, so that joining calls there delays none. Within a
-// micro-batch, what is gathered or scattered for the parameters of one layer
-// (pp.layer) is joined, for these are needed, and their gradients ready, close
-// together; more would be held than the plan allows, which shares out
-// parameters or gradients. Gradients that it does not share out are held to the
-// update, and wait for each other.
+// Takes and leaves level 3. Calls that run once a step all wait for the end of
+// the backward pass, so joining them delays none. Within a micro-batch, gathers
+// and scatters for the parameters of one layer (pp.layer) are joined, since
+// these are needed, and their gradients ready, close together; larger buckets
+// would hold more than a plan that shards parameters or gradients allows.
+// Gradients that it does not shard are held until the update, and wait for each
+// other.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
@@ -29,8 +29,8 @@ namespace pp {
 
 namespace {
 
-/// What calls must share to be joined: name, attributes but for dimensions,
-/// element type, and a layer.
+/// The attributes that calls must share to be joined: name, attributes except
+/// dimensions, element type, and a layer.
 using BucketKey = std::tuple<StringRef, Attribute, Type, int64_t>;
 using Calls = SmallVector<Operation *>;
 
@@ -38,13 +38,13 @@ bool canBeJoined(Operation *op) {
   return isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op);
 }
 
-/// Of calls that are of no layer.
+/// Calls without a layer.
 constexpr int64_t kNoLayer = std::numeric_limits<int64_t>::max();
 
 using Operations = llvm::DenseSet<Operation *>;
 
-/// Ops to which no work leads but elementwise ops on what the fragment is
-/// given, as converts of a parameter.
+/// Ops that depend only on arguments of the fragment through elementwise ops,
+/// such as converts of a parameter.
 Operations findAtHand(Block &block) {
   Operations found;
   for (Operation &op : block)
@@ -58,7 +58,8 @@ Operations findAtHand(Block &block) {
   return found;
 }
 
-/// True if the result of `op` is only yielded, or read by what is `given` away.
+/// True if the result of `op` is only yielded, or read by ops that are `given`
+/// away.
 bool isGivenAway(Operation &op, const Operations &given) {
   return llvm::all_of(op.getUsers(), [&](Operation *user) {
     return isa<YieldOp>(user) || given.contains(user);
@@ -219,9 +220,9 @@ BucketCollectivesPass::findCallsOfStep(Block &block) const {
   return keys;
 }
 
-/// Gathers of what the fragment is given, and reductions of gradients that the
-/// fragment gives away, as they are or after elementwise ops: no work waits
-/// between them.
+/// Gathers of arguments of the fragment, and reductions of gradients that the
+/// fragment yields, directly or through elementwise ops: no work waits between
+/// them.
 BucketCollectivesPass::CallKeys
 BucketCollectivesPass::findCallsOfMicroBatch(Block &block) {
   CallKeys keys;
@@ -252,10 +253,9 @@ BucketCollectivesPass::findCallsOfMicroBatch(Block &block) {
 // Buckets
 //===----------------------------------------------------------------------===//
 
-/// Runs the block on paper: what is no call runs as soon as its operands are
-/// there, and calls wait until nothing else can run. Then those of one key go
-/// at once, all there are of it if possible. So none waits for another of its
-/// bucket.
+/// Simulates the block: ops other than calls run as soon as their operands are
+/// there, and calls wait until nothing else can run. Then all calls of one key,
+/// if possible, go at once. So none waits for another of its bucket.
 SmallVector<Calls>
 BucketCollectivesPass::chooseBuckets(Block &block, const CallKeys &keys) const {
   llvm::DenseMap<Operation *, unsigned> missing;
@@ -316,7 +316,7 @@ BucketCollectivesPass::chooseBuckets(Block &block, const CallKeys &keys) const {
 }
 
 /// Users of a call that was joined further down move behind it, and a call that
-/// could stand further up before its first user; the order is otherwise kept.
+/// could run earlier moves before its first user; the order is otherwise kept.
 void BucketCollectivesPass::sortTopologically(Block &block) const {
   SmallVector<Operation *> order, originals;
   llvm::DenseSet<Operation *> done;

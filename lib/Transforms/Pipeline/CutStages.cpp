@@ -1,4 +1,4 @@
-//===- CutStages.cpp - assign ops and arguments to stages -----------------===//
+//===- CutStages.cpp - assigns ops and arguments to stages ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -13,8 +13,8 @@
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
 #include "pp/Planner/FindSeeds.h"
+#include "pp/Planner/InShards.h"
 #include "pp/Planner/ReshardQuestion.h"
-#include "pp/Planner/ShardSums.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Shard/DivideAxes.h"
@@ -68,9 +68,9 @@ bool isScalarSum(Operation &op) {
          cast<RankedTensorType>(op.getResult(0).getType()).getRank() == 0;
 }
 
-/// Obeys the cuts. What depends on the batch runs where they put its forward
-/// op. What depends on parameters alone is shared: repeated on every stage that
-/// uses it, and so each of these may compute its gradient.
+/// Obeys the cuts. An op that depends on the batch runs where they put its
+/// forward op. An op that depends on parameters alone is shared: repeated on
+/// every stage that uses it, so that each of these may compute its gradient.
 class StagePlacer {
 public:
   StagePlacer(func::FuncOp main, ArrayRef<int64_t> cuts)
@@ -100,7 +100,7 @@ private:
   StageSet homesOfWeightGradients(Operation &op) const;
   /// All stages of the ops that use `value`, as far as these are placed.
   StageSet stagesOfUsers(Value value) const;
-  /// Of constants none, nor of arguments that nothing uses which has a place.
+  /// None for constants, and for unused arguments that have a place.
   StageSet homeOf(Value value) const {
     Operation *op = value.getDefiningOp();
     return op ? homes.lookup(op) : stagesOfUsers(value);
@@ -117,8 +117,7 @@ private:
   llvm::DenseMap<int64_t, StageSet> homesOfOrigins;
 };
 
-/// A sum of results asks nobody to be where it is: its terms may live on any
-/// stage.
+/// A sum of results puts its terms on no stage: they may live on any.
 StageSet StagePlacer::stagesOfUsers(Value value) const {
   StageSet stages;
   for (Operation *user : value.getUsers())
@@ -163,12 +162,12 @@ void StagePlacer::placeForward() {
   }
 }
 
-/// Gradients are placed like their forward ops. If these were simplified away:
-/// what is made of a parameter's gradients alone is where they are, all else
-/// where the cuts would have put the forward op. The sum of a parameter's
-/// gradients, which belongs to none of its users, is where its addends are. So
-/// is that of a value's gradients if they are on one stage: it crosses the cut,
-/// and not each of them.
+/// Gradients are placed like their forward ops. If these were simplified away,
+/// ops on one parameter's gradients alone are with these, all others where the
+/// cuts would have put the forward op. The sum of a parameter's gradients,
+/// which belongs to none of its users, is where its addends are. So is that of
+/// a value's gradients if they are on one stage: the sum crosses the cut, and
+/// not each gradient.
 void StagePlacer::placeGradients() {
   for (Operation &op : body.without_terminator()) {
     Kind kind = getKind(&op);
@@ -191,8 +190,8 @@ void StagePlacer::placeGradients() {
   }
 }
 
-/// Where the operands of `op` that depend on the batch are, if all of these
-/// belong to gradients of parameters; or none.
+/// The stages of the operands of `op` that depend on the batch, if all of these
+/// belong to gradients of parameters; otherwise none.
 StageSet StagePlacer::homesOfWeightGradients(Operation &op) const {
   StageSet stages;
   for (Value operand : op.getOperands()) {
@@ -218,27 +217,27 @@ StageSet StagePlacer::commonHome(Operation &op) const {
   return common;
 }
 
-/// What is shared is needed wherever anyone uses it.
+/// Shared values are needed on all stages of their users.
 void StagePlacer::placeShared() {
   for (Operation &op : llvm::reverse(body.without_terminator()))
     if (!dependsOnBatch(op) && getKind(&op) != Kind::Update)
       homes[&op] |= stagesOfUsers(op.getResult(0));
 }
 
-/// What measures parameters (their norm, as a term of the loss or a metric) is
+/// Measures of parameters (their norm, as a term of the loss or a metric) are
 /// computed where these are. A sum of such over several stages has no place,
-/// nor has what is computed from it: the update adds it up. Anything else that
-/// needs parameters of several stages stays where the cuts put it, with these.
-/// Arguments that only such ops use go where these are, and so does what is
-/// computed from them alone; where that is nowhere, on the first stage.
+/// nor have the ops that follow from it: the update adds it up. Other ops that
+/// need parameters of several stages stay where the cuts put them, with these.
+/// Arguments that only such ops use go where these are, and so do ops on them
+/// alone; where that is nowhere, on the first stage.
 void StagePlacer::placeMeasures() {
   while (placeMeasuresOfPlaced(/*whereNone=*/{}))
     placeShared();
   placeMeasuresOfPlaced(oneStage(0));
 }
 
-/// One sweep; true if it has placed something. What is computed only from
-/// what has no place goes to `whereNone`.
+/// One sweep; true if it has placed something. Ops whose operands all have no
+/// place go to `whereNone`.
 bool StagePlacer::placeMeasuresOfPlaced(const StageSet &whereNone) {
   bool hasPlaced = false;
   llvm::DenseSet<Operation *> spread;
@@ -281,8 +280,8 @@ void StagePlacer::placeConstantGradients() {
       homes[&op] = homesOfOrigins.lookup(getOrigin(&op));
 }
 
-/// Results of @main that are other arguments: the argument a result is the new
-/// value of, and the one that it is.
+/// Results of @main that are other arguments: the argument that a result
+/// updates, and the one that it is.
 static SmallVector<std::pair<unsigned, unsigned>>
 findPassedOn(func::FuncOp main) {
   SmallVector<std::pair<unsigned, unsigned>> pairs;
@@ -345,7 +344,7 @@ void StagePlacer::placeArguments() {
   setArgAttrs(main, attrs::kStages, attributes);
 }
 
-/// Where every stage begins, and how much of the work it gets.
+/// Reports the start of every stage, and its share of the work.
 void remarkCuts(func::FuncOp main, ArrayRef<int64_t> cuts, bool areGiven) {
   if (!main.getContext()->getRemarkEngine())
     return;
@@ -409,7 +408,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     SmallVector<int64_t> cuts(plan->getCuts());
     const bool areGiven = !cuts.empty();
     if (!areGiven) {
-      // The cuts depend on what will be split, so that this is chosen, too.
+      // The cuts depend on the splits, so seeds are chosen, too.
       plan = withSeeds(*main, *plan);
       if (failed(plan))
         return signalPassFailure();

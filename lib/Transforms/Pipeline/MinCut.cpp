@@ -1,4 +1,4 @@
-//===- MinCut.cpp - the cheapest set of nodes that cuts a graph -----------===//
+//===- MinCut.cpp - the minimum cut of a graph ----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -64,7 +64,7 @@ SmallVector<unsigned> NodeCut::solve() {
     while (push(kSource, kInfinite) > 0)
       ;
   }
-  // What can still send to the sink lies behind the cut.
+  // Nodes that can still send to the sink lie behind the cut.
   SmallVector<bool> isBehind(leaving.size(), false);
   isBehind[kSink] = true;
   SmallVector<unsigned> work{kSink};

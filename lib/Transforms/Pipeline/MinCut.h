@@ -1,8 +1,8 @@
-//===- MinCut.h - the cheapest set of nodes that cuts a graph ---*- C++ -*-===//
+//===- MinCut.h - the minimum cut of a graph --------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pp-trim-residuals chooses by. Prices are not negative.
+// The minimum cut of pp-trim-residuals. Prices are not negative.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_PIPELINE_MINCUT_H

@@ -35,7 +35,7 @@ int64_t countInFlight(ArrayRef<schedule::Action> actions) {
   return most;
 }
 
-/// What the order costs if stages are equal: idle time and memory.
+/// Reports the costs of the order if stages are equal: idle time and memory.
 void remarkSchedule(func::FuncOp main, const schedule::Schedule &schedule) {
   if (!main.getContext()->getRemarkEngine())
     return;

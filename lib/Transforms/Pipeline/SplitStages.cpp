@@ -13,7 +13,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "pp/IR/Kernel.h"
 #include "pp/Transforms/Cause.h"
-#include "pp/Transforms/CollectiveRemarks.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -27,8 +26,8 @@ namespace pp {
 
 namespace {
 
-/// A fragment to be: the ops it will hold and what it exchanges, in terms of
-/// the values of the function being split.
+/// A future fragment: its ops and its inputs and outputs, as values of the
+/// function that is split.
 struct Draft {
   Phase phase;
   int64_t stage;
@@ -51,7 +50,7 @@ private:
   LogicalResult collect();
   void sortUpdates();
   LogicalResult verifyHomes();
-  /// Adds `op` and, before it, what it needs that no other fragment provides.
+  /// Adds `op` and, before it, its operands that no other fragment provides.
   void addTo(Draft &draft, Operation *op);
   /// Makes `value` available to `draft`: as an op of it or as an input.
   void require(Draft &draft, Value value);
@@ -66,8 +65,8 @@ private:
   /// The addends of a sum that `draft` contributes.
   SmallVector<Value> getAddends(const Draft &draft,
                                 const CrossStageSum &sum) const;
-  /// True for an op of `draft` that is computed there: of a sum, one that is
-  /// the draft's addend itself.
+  /// True for an op of `draft` that is computed there; for a sum, if it is the
+  /// draft's addend itself.
   bool isComputedIn(const Draft &draft, Operation *op) const;
   void connect();
 
@@ -186,7 +185,7 @@ void StageSplitter::addTo(Draft &draft, Operation *op) {
         require(draft, addend);
   }
   draft.ops.insert(op);
-  // All members of a sum take part in it, also where nobody asks for it.
+  // All members take part in a sum, also those that do not need it.
   if (sum)
     for (int64_t stage : sum->stages)
       addTo(draftOf(Phase::Update, stage), op);
@@ -242,8 +241,8 @@ void StageSplitter::sortUpdates() {
   }
 }
 
-/// Checks that a stage holds the parameters and states it reads, through what
-/// is computed from them alone, too: that is repeated wherever it is used.
+/// Checks that a stage holds the parameters and states it reads, also through
+/// ops that depend on them alone, which are repeated for each user.
 LogicalResult StageSplitter::verifyHomes() {
   for (const Draft &draft : drafts)
     for (Value input : draft.inputs) {
@@ -259,13 +258,13 @@ LogicalResult StageSplitter::verifyHomes() {
                << getArgName(main, index)
                << "\" to hold it, got a use on stage " << draft.stage
                << " and it on stages [" << home
-               << "]; what is computed from parameters alone has to be cut "
-                  "together with its use";
+               << "]; cut ops that depend on parameters alone together with "
+                  "their uses";
     }
   return success();
 }
 
-/// What one fragment takes as input, another one yields.
+/// Inputs of one fragment are results of another one.
 void StageSplitter::connect() {
   auto exportFrom = [&](Value value) {
     if (auto accumulate = value.getDefiningOp<AccumulateOp>())

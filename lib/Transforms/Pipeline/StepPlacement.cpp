@@ -1,4 +1,4 @@
-//===- StepPlacement.cpp - where and when each op of a step runs ----------===//
+//===- StepPlacement.cpp - stages and times of ops ------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -72,11 +72,11 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
   if (failed(placement.verifyOrder()))
     return failure();
   placement.placeResults();
-  // A sum puts what is computed from it within reach, so that the others depend
-  // on the first.
+  // A sum makes the values that depend on it available, so the others depend on
+  // the first.
   while (Value value = placement.findOutOfReach()) {
     placement.sums[value];
-    // What a sum brings to a stage is there in the update alone.
+    // A stage has the result of a sum in the update only.
     for (Operation *op : placement.stepOps)
       if (failed(placement.placeInStep(*op)))
         return failure();
@@ -116,7 +116,7 @@ LogicalResult StepPlacement::placeOps() {
 // How often, and where alone
 //===----------------------------------------------------------------------===//
 
-/// A sum of gradients of different stages, as a tied parameter has it, or of
+/// A sum of gradients of different stages, as for a tied parameter, or of
 /// measures of parameters of different stages.
 bool StepPlacement::addsAcrossStages(Operation &op) const {
   bool isShared = llvm::all_of(op.getOperands(), [&](Value operand) {
@@ -127,9 +127,9 @@ bool StepPlacement::addsAcrossStages(Operation &op) const {
              .empty();
 }
 
-/// Without micro-batches nothing is accumulated: the update is then what
-/// belongs to no stage, needs parameters that are not there, or adds what
-/// different stages computed.
+/// Without micro-batches nothing is accumulated: the update is then the ops
+/// that belong to no stage, need parameters of other stages, or add values of
+/// different stages.
 bool StepPlacement::belongsToStage(Operation &op) const {
   ArrayRef<int64_t> assigned = pp::getStages(&op);
   return !assigned.empty() && !addsAcrossStages(op) &&
@@ -153,10 +153,11 @@ LogicalResult StepPlacement::classify(Operation &op) {
     perStep |= operandClass == TimeClass::PerStep;
   }
   if (getKind(&op) == Kind::Prologue && (perMicroBatch || perStep))
-    return op.emitOpError("of kind prologue expects what is computed from "
-                          "parameters and states alone, got an operand that is "
-                          "not (step_c5)");
-  // What is accumulated is computed once for each, even if always the same.
+    return op.emitOpError("of kind prologue expects operands computed from "
+                          "parameters and states alone, got another one "
+                          "(step_c5)");
+  // An accumulated value is computed once per micro-batch, even if it is always
+  // the same.
   perMicroBatch |= timeAxis && !perStep &&
                    llvm::any_of(op.getUsers(), llvm::IsaPred<AccumulateOp>);
   bool isOfUpdate =
@@ -177,8 +178,8 @@ LogicalResult StepPlacement::classify(Operation &op) {
   return success();
 }
 
-/// The gradient of what several stages compute runs where its operands are, or
-/// on the stage whose backward fragment comes last.
+/// The gradient of a value of several stages runs where its operands are, or on
+/// the stage whose backward fragment comes last.
 LogicalResult StepPlacement::placeInMicroBatch(Operation &op) {
   ArrayRef<int64_t> assigned = pp::getStages(&op);
   if (assigned.empty())
@@ -191,7 +192,7 @@ LogicalResult StepPlacement::placeInMicroBatch(Operation &op) {
       isRepeated = false;
       home = intersect(home, getHome(operand));
     }
-  // Without such operands every stage has it: the index of the micro-batch.
+  // Without such operands every stage has it, as the index of the micro-batch.
   if (!isRepeated)
     home = {home.empty() ? assigned.front() : home.front()};
   for (Value result : op.getResults())
@@ -199,8 +200,8 @@ LogicalResult StepPlacement::placeInMicroBatch(Operation &op) {
   return success();
 }
 
-/// What is computed from parameters is computed where they are, but for a sum;
-/// what else an op needs may be brought there.
+/// Ops on parameters run where these are, except sums; other operands may be
+/// brought there.
 LogicalResult StepPlacement::placeInStep(Operation &op) {
   Stages home = allStages;
   auto meet = [&](Value operand) {
@@ -215,8 +216,8 @@ LogicalResult StepPlacement::placeInStep(Operation &op) {
   for (Value operand : llvm::make_filter_range(op.getOperands(), isShared))
     if (!meet(operand) && !isa<AddOp>(op))
       return op.emitOpError()
-             << "expects a stage that holds every parameter and state this is "
-                "computed from, got none; pp-cut-stages puts them together";
+             << "expects a stage that holds all parameters and states of its "
+                "operands, got none; pp-cut-stages assigns them";
   for (Value operand : op.getOperands())
     if (!isShared(operand))
       meet(operand);
@@ -228,7 +229,7 @@ LogicalResult StepPlacement::placeInStep(Operation &op) {
 }
 
 /// Fragments of a micro-batch follow each other: forward from the first stage
-/// on, then backward from the last. What they read was computed before.
+/// on, then backward from the last. Their operands were computed before.
 LogicalResult StepPlacement::verifyOrder() {
   auto turnOf = [&](Operation *op, int64_t stage) {
     return getKind(op) == Kind::Forward ? stage : 2 * numStages - 1 - stage;
@@ -279,7 +280,7 @@ const CrossStageSum *StepPlacement::getSum(Value value) const {
                                                           : &it->second;
 }
 
-/// False for what fragments of a micro-batch hand to the update.
+/// False for values that fragments of a micro-batch pass to the update.
 bool StepPlacement::isComputedInStep(Value value) const {
   Operation *op = value.getDefiningOp();
   return op && !isa<AccumulateOp>(op) &&
@@ -355,9 +356,8 @@ bool StepPlacement::lacksOneOperand(Value value) const {
          size(operands.front()) <= size(value);
 }
 
-/// Follows what is asked for from the results through the update. Returns the
-/// first value that has to come from a sum that is none yet; null if every
-/// stage has what it needs.
+/// Follows requests from the results through the update. Returns the first
+/// value that has to come from a new sum; null if every stage has its operands.
 Value StepPlacement::findOutOfReach() {
   asked.clear();
   Operation *terminator = main.getBody().front().getTerminator();

@@ -1,4 +1,4 @@
-//===- StepPlacement.h - where and when each op of a step runs --*- C++ -*-===//
+//===- StepPlacement.h - stages and times of ops ----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -6,11 +6,12 @@
 // class) and on which stages. Changes nothing.
 //
 // Values of a micro-batch are sent where they are needed. The update, which
-// runs once a step, is computed wherever something asks for it: the results
-// ask, and an op asks for its operands on the stages on which it is asked for.
-// Where that leads to a value that a stage cannot compute, the stage gets it
-// from a sum over stages, to which it adds zeros. The sum stands at an op that
-// lacks several operands, or one larger than its result; else at what it lacks.
+// runs once a step, is computed on request: results request their values, and
+// an op requests its operands on the stages on which it is requested. If that
+// leads to a value that a stage cannot compute, the stage gets it from a sum
+// over stages, to which it adds zeros. The sum is taken at an op that lacks
+// several operands, or one larger than its result; otherwise at the missing
+// operand.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_PIPELINE_STEPPLACEMENT_H
@@ -28,12 +29,11 @@ enum class TimeClass {
   PerStep,       ///< accumulated over all of them, or computed from such
 };
 
-/// How stages come by a value that none of them, or not all that need it, can
-/// compute alone: each adds what it has, in order, or else zeros, and then they
-/// reduce.
+/// How stages get a value that not all stages in need of it can compute alone:
+/// each adds up its addends in order, or takes zeros, and then they reduce.
 struct CrossStageSum {
-  /// What is added, and the one stage that adds it, so that a parameter held
-  /// twice counts once. A value that is no sum is its own only addend.
+  /// The addends, and the one stage that adds each, so that a parameter held
+  /// twice counts once. A value that is no sum is its only addend.
   llvm::SmallVector<std::pair<mlir::Value, int64_t>> addends;
   /// The stages that add or need something, ascending; all get the result.
   llvm::SmallVector<int64_t> stages;
@@ -65,7 +65,7 @@ public:
 
 private:
   using Stages = llvm::SmallVector<int64_t>;
-  /// What is known of a value.
+  /// Facts about a value.
   struct Place {
     TimeClass time = TimeClass::Invariant;
     llvm::ArrayRef<int64_t> home;
@@ -83,7 +83,7 @@ private:
   mlir::LogicalResult placeInStep(mlir::Operation &op);
   mlir::LogicalResult verifyOrder();
   void placeResults();
-  /// Stages on which `value` can be had: a sum comes to any that takes part.
+  /// Stages that can have `value`: every participant has the result of a sum.
   llvm::ArrayRef<int64_t> getReach(mlir::Value value) const {
     return sums.contains(value) ? llvm::ArrayRef<int64_t>(allStages)
                                 : getHome(value);
@@ -105,14 +105,14 @@ private:
   /// The ops that do not run once for each micro-batch, in order.
   llvm::SmallVector<mlir::Operation *> stepOps;
   llvm::SmallVector<Stages> resultStages;
-  /// Where the update needs a value.
+  /// The stages whose update needs a value.
   llvm::DenseMap<mlir::Value, llvm::ArrayRef<int64_t>> asked;
   llvm::DenseMap<mlir::Value, CrossStageSum> sums;
 };
 
 /// The placement of a module's @main as an analysis, so that a pass that has
-/// checked it leaves it to the next. Whoever asks first has it reported why
-/// there is none.
+/// checked it leaves it to the next. The first request reports why there is
+/// none.
 struct StepPlacementAnalysis {
   explicit StepPlacementAnalysis(mlir::Operation *module);
 

@@ -2,16 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In and out: level 3. Backward fragments need values of forward ones. Which
-// of them are kept, and which are computed again from those, is a minimum cut:
-// a node per value of the forward fragment, between what cannot be computed
-// again (contractions, reductions, gathers, collectives, received values) and
-// what the backward fragment reads. A node's price is its bytes, twice those
-// if only keeping it brings it to memory. What memory holds already and a
-// contraction will read again is kept for nothing, for computing it again would
-// write it again; so are arguments. What would be computed again from its like
-// of the layer before is kept, too: else the first layer's backward work would
-// be that of all layers, at once.
+// In and out: level 3. Backward fragments need values of forward ones. Which of
+// them are kept, and which are recomputed from those, is a minimum cut: a node
+// per value of the forward fragment, between the values that cannot be
+// recomputed (contractions, reductions, gathers, collectives, received values)
+// and the values that the backward fragment reads. A node's price is its bytes,
+// twice those if only keeping it brings it to memory. Values in memory that a
+// contraction will read again are kept for nothing, because recomputing would
+// write them again; so are arguments. A value that would be recomputed from the
+// same value of the layer before is kept, too: otherwise the first layer's
+// backward work would be that of all layers, at once.
 //
 //===----------------------------------------------------------------------===//
 #include "MinCut.h"
@@ -41,13 +41,13 @@ bool canRepeat(Operation *op) {
          isa<ConstantOp, IotaOp, AxisIndexOp, RandomBitsOp, AllSliceOp>(op);
 }
 
-/// True for what is computed apart, from memory to memory.
+/// True for ops that run separately, from memory to memory.
 bool readsMemory(Operation *op) {
   return isContraction(op) ||
          (!isGraphOp(op) && !isa<AxisIndexOp, YieldOp>(op));
 }
 
-/// What one backward fragment reads of one forward fragment.
+/// The values that one backward fragment reads of one forward fragment.
 class ResidualTrimmer {
 public:
   ResidualTrimmer(FragmentOp forward, FragmentOp backward)
@@ -61,12 +61,13 @@ private:
     return yield.getOperand(cast<OpResult>(operand).getResultNumber());
   }
   /// Finds the values of the forward fragment that memory holds in any case:
-  /// what contractions and collectives read and write, and what goes elsewhere.
+  /// operands and results of contractions and collectives, and values with
+  /// readers elsewhere.
   void findStored();
   void addContraction(Operation *product);
   /// How many computations from memory to memory lead to each value.
   void findDepths();
-  /// Calls `visit` for what reads `value`, looking through views.
+  /// Calls `visit` for the readers of `value`, looking through views.
   void forEachReader(Value value, function_ref<void(Operation *)> visit);
   /// Whether memory has to hold `value` while something reads and writes
   /// memory, since it is read both before that and, with its result, behind it.
@@ -103,7 +104,7 @@ Value ResidualTrimmer::baseOf(Value value) {
   return value;
 }
 
-/// The contraction writes what it hands on after all it takes along
+/// The contraction writes its results after all its epilogues
 /// (FormContractions.cpp).
 void ResidualTrimmer::addContraction(Operation *product) {
   Value value = product->getResult(0);
@@ -212,7 +213,7 @@ void ResidualTrimmer::findReread() {
   }
 }
 
-/// An argument of @main, or what a prologue computed: there in any case.
+/// An argument of @main, or a result of a prologue: held in any case.
 static bool isHeld(Value operand) {
   auto source = operand.getDefiningOp<FragmentOp>();
   return isa<BlockArgument>(operand) ||
@@ -269,7 +270,7 @@ SmallVector<Value> ResidualTrimmer::chooseKept() {
   return kept;
 }
 
-/// Makes the forward fragment yield what is kept.
+/// Makes the forward fragment yield the kept values.
 void ResidualTrimmer::extendForward(ArrayRef<Value> kept) {
   SmallVector<Value> yielded(yield.getOperands());
   for (Value value : kept)
@@ -382,7 +383,7 @@ void ResidualTrimmer::run() {
   rebuildBackward(kept);
 }
 
-/// Drops what a fragment yields and nothing reads, and what computes it.
+/// Drops unused results of a fragment, and the ops behind them.
 void dropUnusedResults(FragmentOp fragment) {
   Block &body = fragment.getBody().front();
   auto yield = cast<YieldOp>(body.getTerminator());

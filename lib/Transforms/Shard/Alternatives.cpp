@@ -1,11 +1,11 @@
-//===- Alternatives.cpp - what a collective could have been ---------------===//
+//===- Alternatives.cpp - alternatives to a collective --------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
 #include "Alternatives.h"
 #include "pp/IR/Values.h"
-#include "pp/Planner/ScanCosts.h"
+#include "pp/Planner/InShards.h"
 
 using namespace mlir;
 using namespace pp;
@@ -33,7 +33,7 @@ Alternatives::priceAsItLies(OpOperand &use, const Layout &has,
     return std::nullopt;
   const unsigned index = use.getOperandNumber();
   const ShardingRule rule = shardable.getShardingRule();
-  // What a result has goes first: so the operand stands as one.
+  // The result's axes go first, so the operand takes the result's place.
   ShardingRule first = rule;
   first.results.insert(first.results.begin(), rule.operands[index]);
   SmallVector<const Layout *> results{&has}, operands;
@@ -74,8 +74,8 @@ Alternatives::priceAsItLies(OpOperand &use, const Layout &has,
   return total;
 }
 
-/// The reduction of what the op of `use` makes of a partial value, if it may be
-/// given one.
+/// The reduction of the result of the op of `use` for a partial operand, if it
+/// may have one.
 std::optional<Alternatives::Price>
 Alternatives::priceBehind(OpOperand &use, const LocalValue &from) {
   auto shardable = dyn_cast<ShardingOpInterface>(use.getOwner());
@@ -136,7 +136,7 @@ std::vector<Cause::Alternative> Alternatives::find(OpOperand &use,
   };
   Value value = use.get();
   const std::string reader = use.getOwner()->getName().getStringRef().str();
-  // What was built in place of something else knows of that.
+  // An op built in place of another one records that.
   Operation *builtFor =
       from.partial.empty() ? use.getOwner() : value.getDefiningOp();
   if (auto other = findAlternative(builtFor->getLoc()))

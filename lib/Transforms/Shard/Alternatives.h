@@ -1,11 +1,11 @@
-//===- Alternatives.h - what a collective could have been -------*- C++ -*-===//
+//===- Alternatives.h - alternatives to a collective ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The partitioner obeys rules that look at no cost. These functions tell what
-// else would have been right, and what it would send: of a partial value, a
-// reduction elsewhere; of an operand that is brought to another layout, an op
-// that computes with it as it lies; of an exchange, a gather.
+// The partitioner obeys rules that ignore costs. These functions name correct
+// alternatives, and the bytes they would send: for a partial value, a reduction
+// elsewhere; for an operand that is brought to another layout, an op that
+// computes in the present one; for an exchange, a gather.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_ALTERNATIVES_H
@@ -18,7 +18,7 @@ namespace pp {
 
 class Alternatives {
 public:
-  /// `layouts` tells how any value of the op at hand lies.
+  /// `layouts` gives the layout of any value of the current op.
   Alternatives(const MeshView &mesh, Resharder &resharder,
                llvm::function_ref<const Layout &(mlir::Value)> layouts)
       : mesh(mesh), resharder(resharder), layouts(layouts) {}
@@ -28,14 +28,14 @@ public:
   std::vector<Cause::Alternative>
   find(mlir::OpOperand &use, const LocalValue &from, const Layout &layout);
 
-  /// What to do about a parameter that is gathered for its one use, or about a
-  /// value that is whole on its way from one split layout to another; empty if
-  /// it is neither.
+  /// Advice about a parameter that is gathered for its one use, or about a
+  /// value that is whole on its way from one split layout to another; empty for
+  /// other values.
   std::string advise(mlir::OpOperand &use, const LocalValue &from,
                      const Layout &layout);
 
 private:
-  /// What a rank sends from one layout to another, and how long.
+  /// Bytes that a rank sends from one layout to another, and the time.
   struct Price {
     double bytes = 0, seconds = 0;
   };

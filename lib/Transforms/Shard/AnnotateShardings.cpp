@@ -2,13 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: level 1 with a plan, perhaps with shardings and constraints of the
-// model's own. Out: `pp.sharding` on the arguments that these or the plan's
-// seeds name, a constraint in place of every `pp.name` that seeds name. A plan
+// In: level 1 with a plan, possibly with shardings and constraints of the
+// model. Out: `pp.sharding` on the arguments that these or the plan's seeds
+// name, a constraint in place of every `pp.name` that seeds name. A plan
 // without seeds gets them first (pp/Planner), for what the model leaves open:
-// inputs split their batch over micro-batches and data parallelism,
-// tensor parallelism splits the parameters that introduce a dimension which is
-// never reduced but against another parameter. Everything else is derived.
+// inputs split their batch over micro-batches and data parallelism, tensor
+// parallelism splits the parameters with a dimension that is only reduced
+// against another parameter. Everything else is derived.
 //
 //===----------------------------------------------------------------------===//
 #include "ConstraintCheck.h"
@@ -19,7 +19,7 @@
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
 #include "pp/Planner/FindSeeds.h"
-#include "pp/Planner/ShardSums.h"
+#include "pp/Planner/InShards.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Shard/DivideAxes.h"
 #include "pp/Transforms/Sources.h"
@@ -82,8 +82,8 @@ LogicalResult SeedPlacement::collect(StringRef name, SeededSharding &sharding) {
   return sharding.merge();
 }
 
-/// What the model says of an argument, and of the result that is its new value:
-/// these lie alike.
+/// Collects the model's shardings of an argument, and of the result that is its
+/// new value: both have the same layout.
 LogicalResult SeedPlacement::collectGiven(BlockArgument argument,
                                           SeededSharding &sharding) {
   const unsigned index = argument.getArgNumber();
@@ -129,8 +129,8 @@ LogicalResult SeedPlacement::placeOnArguments(ConstraintCheck &constraints) {
     if (!seeds.empty() && seeds.front().seed.getIsBarrier())
       return main.emitError("argument \"")
              << name << "\": seed " << seeds.front().seed
-             << " expects a value that the model computes, for 'barrier' tells "
-                "its readers from what it is made of; leave 'barrier' out";
+             << " expects a value that the model computes: 'barrier' separates "
+                "a value's readers from its producer; leave 'barrier' out";
     shardings.push_back(sharding.isAsked() ? sharding.getMerged(mesh)
                                            : Attribute());
   }
@@ -219,9 +219,8 @@ LogicalResult SeedPlacement::checkUsed() {
   return success();
 }
 
-/// How `zero` may share out a parameter that lies as `sharding` says, if that
-/// is there: over the other axes of the mesh, along dimensions that are not
-/// whole.
+/// How `zero` may shard a parameter with `sharding` (if any): over the other
+/// axes of the mesh, along dimensions that need not stay whole.
 SharedOut findSharedOut(PlanAttr plan, ShardingAttr sharding) {
   llvm::StringSet<> taken;
   SharedOut shared;
@@ -264,7 +263,7 @@ struct AnnotateShardingsPass
     plan = lookupPlan(module);
     int64_t zero = plan->getInt(PlanKey::Zero);
     bool gathersOnce = plan->getWord(PlanKey::ZeroGather) == "step";
-    // What is asked for is checked before it is obeyed.
+    // Requests are checked before they are obeyed.
     if (failed(SeedPlacement(*main, *plan,
                              FlatSymbolRefAttr::get(mesh.getSymNameAttr()))
                    .run()))

@@ -1,18 +1,17 @@
-//===- CauseFinder.cpp - what is known of a collective's cause ------------===//
+//===- CauseFinder.cpp - finds the cause of a collective ------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Propagation noted of every axis of a value where it came from. A partial
-// value has its axes from a factor that its op, or one whose sum passed through
-// it, reduced; what a reader wants otherwise it has from its other operands and
-// results.
+// Propagation records the source of every axis of a value. A partial value has
+// its axes from a factor that its op reduced, or one whose sum passed through
+// it; a reader wants another layout because of its other operands and results.
 //
 //===----------------------------------------------------------------------===//
 #include "CauseFinder.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
-#include "pp/Transforms/CollectiveRemarks.h"
+#include "pp/Transforms/Cause.h"
 
 using namespace mlir;
 using namespace pp;
@@ -67,8 +66,8 @@ unsigned CauseFinder::numberOf(const Source &source) {
   return entry->second;
 }
 
-/// Two of whom one would have had an axis spread to where the other has it ask
-/// for the same: the nearest is no more to blame than the other.
+/// Joins two sources if one would have spread an axis to where the other has
+/// it: both count equally.
 void CauseFinder::joinRoots() {
   for (BlockArgument argument : main.getArguments())
     if (auto found = sources.find(argument); found != sources.end())
@@ -126,8 +125,8 @@ void CauseFinder::insert(const Source &source, Roots &roots) const {
       roots.insert(one.second);
 }
 
-/// Adds who split what is summed over `axis` in `value`, and returns the op
-/// that sums it; null if it is not found.
+/// Adds the sources of the split of a summed dimension over `axis` in `value`,
+/// and returns the op that sums it; null if it is not found.
 Operation *CauseFinder::appendReduced(Value value, int axis,
                                       Roots &roots) const {
   // Sums pass through few ops before they are reduced.
@@ -202,7 +201,7 @@ void CauseFinder::findOrigins(OpOperand &use, const LocalValue &from,
       cause.maker = sum->getName().getStringRef().str();
       cause.makerAt = describeLocation(sum->getLoc());
     }
-  // What only one of the two layouts has.
+  // Axes that only one of the two layouts has.
   for (auto [dim, has, wants] : llvm::enumerate(from.layout, layout))
     for (int axis = 0; axis < mesh.numAxes(); ++axis) {
       const bool isThere = llvm::is_contained(has, axis);

@@ -1,9 +1,9 @@
-//===- CauseFinder.h - what is known of a collective's cause ----*- C++ -*-===//
+//===- CauseFinder.h - finds the cause of a collective ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For the partitioner, while the global function is there: who made a value,
-// who wants it otherwise, and to whose wishes both go back.
+// For the partitioner, while the global function exists: which op made a value,
+// which op wants another layout, and the sources of both.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_CAUSEFINDER_H
@@ -47,7 +47,7 @@ private:
   PlanAttr plan;
   llvm::SmallVector<mlir::BlockArgument> updated; ///< by results
   llvm::DenseMap<mlir::Value, ValueSources> sources;
-  /// Who asks for which axis, arguments first, and who of them for the same.
+  /// The requests for each axis, those of arguments first, and equal ones.
   using Asked = std::pair<int, mlir::StringAttr>;
   llvm::SmallVector<Asked> asked;
   llvm::DenseMap<Asked, unsigned> numbers;

@@ -25,8 +25,8 @@ void ConstraintCheck::enter(BlockArgument argument,
         .first->second.addClosed(sharding);
 }
 
-/// The value of which a constraint speaks. A name that seeds name is a value of
-/// its own, and so is what a barrier gives its readers.
+/// The value that a constraint constrains. A name that seeds use is a separate
+/// value, and so is the value that a barrier gives its readers.
 Value ConstraintCheck::findValue(ShardingConstraintOp constraint) const {
   if (constraint.getBarrier() &&
       constraint.getSide() == ConstrainedSide::Result)
@@ -41,7 +41,7 @@ Value ConstraintCheck::findValue(ShardingConstraintOp constraint) const {
   return value;
 }
 
-/// What seeds say of a value that they name.
+/// Adds the seeds of a value that they name.
 LogicalResult ConstraintCheck::addOthers(Value value,
                                          SeededSharding &sharding) {
   auto seed = value.getDefiningOp<ShardingConstraintOp>();

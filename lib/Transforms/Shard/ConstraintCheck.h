@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A constraint is the value that it reads, unless it is a barrier: so what it
-// closes must agree with what an argument, a seed or another constraint closes
-// of the same value, before it or beside it. Those that stand for seeds were
-// checked as these.
+// A constraint is the value that it reads, unless it is a barrier: so its
+// closed dimensions must agree with those of an argument, a seed or another
+// constraint of the same value, before it or beside it. Constraints that stand
+// for seeds were checked as seeds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_CONSTRAINTCHECK_H
@@ -19,11 +19,11 @@ namespace pp {
 
 class ConstraintCheck {
 public:
-  /// Of the constraints that are in `main` now.
+  /// For the constraints that are in `main` now.
   ConstraintCheck(mlir::func::FuncOp main, MeshAttr mesh,
                   mlir::FlatSymbolRefAttr symbol);
 
-  /// How an argument lies.
+  /// Adds the sharding of an argument.
   void enter(mlir::BlockArgument argument, const SeededSharding &sharding);
   /// Once the arguments, and constraints in place of names, are there.
   mlir::LogicalResult run();

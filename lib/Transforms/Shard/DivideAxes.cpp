@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace pp;
 
-/// In all that names axes.
+/// Replaces axes in everything that names them.
 static void replaceAxes(ModuleOp module, AttrTypeReplacer &replacer) {
   replacer.recursivelyReplaceElementsIn(module);
   // A reshard names its axes without a sharding around them.

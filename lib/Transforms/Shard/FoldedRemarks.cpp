@@ -1,4 +1,4 @@
-//===- FoldedRemarks.cpp - one remark for what is alike -------------------===//
+//===- FoldedRemarks.cpp - joins equal remarks ----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

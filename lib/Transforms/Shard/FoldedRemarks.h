@@ -1,10 +1,10 @@
-//===- FoldedRemarks.h - one remark for what is alike -----------*- C++ -*-===//
+//===- FoldedRemarks.h - joins equal remarks --------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model of many layers, with a backward pass, meets the same thing at many
-// places. What differs in nothing but the place, and perhaps in one detail, is
-// one remark, at the first place, with their number (`times`) if they are more.
+// A model of many layers, with a backward pass, repeats findings. Remarks that
+// differ only in the place, and perhaps in one detail, are one remark, at the
+// first place, with their number (`times`) if there are several.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_FOLDEDREMARKS_H
@@ -19,10 +19,10 @@ class FoldedRemarks {
 public:
   using Metric = std::pair<llvm::StringRef, std::string>;
 
-  /// Of the passes' remarks `category`.
+  /// For remarks of `category`.
   explicit FoldedRemarks(llvm::StringRef category) : category(category) {}
 
-  /// Enters a missed remark `name`. Of alike ones the values of `detail` are
+  /// Enters a missed remark `name`. The values of `detail` of equal remarks are
   /// listed, each once.
   void add(mlir::Location at, llvm::StringRef name,
            llvm::ArrayRef<Metric> metrics, Metric detail = {});

@@ -1,4 +1,4 @@
-//===- GradientSums.cpp - which sums a gradient is made of ----------------===//
+//===- GradientSums.cpp - sums of gradients -------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -15,7 +15,7 @@ bool pp::isMadeInParts(Operation *op) {
          shardable.getShardingRule().keepsDims();
 }
 
-/// True if no stage has all that `op` reads.
+/// True if no stage has all operands of `op`.
 static bool meetsAcrossStages(Operation *op) {
   std::optional<SmallVector<int64_t>> common;
   for (Value operand : op->getOperands()) {
@@ -40,7 +40,7 @@ static bool sumsUp(const ShardingRule &rule) {
   });
 }
 
-/// What stages add up travels between them, and is reduced before.
+/// A sum over stages travels between them, and is reduced before.
 GradientSums::Form GradientSums::judge(Value value) const {
   auto shardable = value.getDefiningOp<ShardingOpInterface>();
   if (!shardable)

@@ -1,12 +1,12 @@
-//===- GradientSums.h - which sums a gradient is made of --------*- C++ -*-===//
+//===- GradientSums.h - sums of gradients -----------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A gradient that is to lie split is split where it is summed over devices, for
-// there a reduce_scatter does both. What comes after, as converts and the sum
-// over a parameter's readers, is then made in parts. A parameter may have
-// thousands of readers, and so its gradient as many sums, one behind the other:
-// each op is looked at once.
+// A gradient for a split layout is split where it is summed over devices, since
+// a reduce_scatter does both. The ops behind it, such as converts and the sum
+// over a parameter's readers, then work on parts. A parameter may have
+// thousands of readers, and so its gradient as many sums in a chain: each op is
+// visited once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_GRADIENTSUMS_H
@@ -18,13 +18,13 @@
 namespace pp {
 
 /// True for an op that makes a part of its result from the same parts of its
-/// operands, and that does not itself say how its value lies.
+/// operands, and that states no layout itself.
 bool isMadeInParts(mlir::Operation *op);
 
 class GradientSums {
 public:
   /// The op that makes `value` in parts, if some of its operands are sums or
-  /// made of sums in this way; null for a value that is to be split as it is.
+  /// made of sums in this way; null for a value that is split directly.
   mlir::Operation *findMakerOfParts(mlir::Value value) {
     return find(value) == Form::OfSums ? value.getDefiningOp() : nullptr;
   }
@@ -36,9 +36,9 @@ private:
     OfSums,  ///< made in parts from partial values
   };
 
-  /// Looks at all that `value` is made of and that no one else reads.
+  /// Visits the values that `value` is made of and that have no other reader.
   Form find(mlir::Value value);
-  /// Of a value whose operands are known.
+  /// For a value whose operands are known.
   Form judge(mlir::Value value) const;
 
   llvm::DenseMap<mlir::Value, Form> known;

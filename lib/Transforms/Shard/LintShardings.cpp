@@ -1,18 +1,18 @@
-//===- LintShardings.cpp - what a sharding leaves undone ------------------===//
+//===- LintShardings.cpp - reports weaknesses of a sharding ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In and out: level 1 with a sharding on every value, unchanged but for the
-// location of @main, which keeps the findings, one for each thing that would
-// avoid some, what costs most first. Four questions: which products and large
-// values every device of an axis computes, holds or gathers whole; which
-// operands are gathered for the neighbours of their elements; which axis splits
-// less than half of the work; and which sizes divide so badly that much of what
-// devices hold is padding.
+// In and out: level 1 with a sharding on every value, unchanged except for the
+// location of @main, which gets the findings, one for each remedy, the
+// costliest first. Four questions: which products and large values every device
+// of an axis computes, holds or gathers whole; which operands are gathered for
+// the neighbours of their elements; which axis splits less than half of the
+// work; and which sizes divide so badly that much of the devices' memory is
+// padding.
 //
 //===----------------------------------------------------------------------===//
 #include "SeedAdvice.h"
-#include "SpreadReports.h"
+#include "SpreadRemarks.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/Analysis/Factors.h"
 #include "pp/Analysis/Seeds.h"
@@ -46,7 +46,7 @@ constexpr double kShare = 0.5;
 /// More padding than this of a dimension is worth a word.
 constexpr double kPadding = 0.125;
 
-/// What would avoid a finding, as that has it.
+/// The remedies of a finding.
 struct Ways {
   std::vector<std::string> changes;
   std::string words;
@@ -92,8 +92,7 @@ private:
   PlanAttr plan;
   std::vector<Finding> findings;
   llvm::DenseSet<Value> ofArguments;
-  /// By axis, of which parts are one, and by what would avoid it in the first
-  /// place.
+  /// By axis (parts count as one) and by the first remedy.
   std::map<std::pair<std::string, std::string>, Whole> wholes;
   const schedule::Topology topology;
   SeedAdvice seeds;
@@ -135,7 +134,7 @@ static std::string spell(const Ways &ways) {
   return Finding{"", "", ways.words, ways.changes}.printWays();
 }
 
-/// What sets the size of an axis in a plan.
+/// The key of a plan that sets the size of an axis.
 static std::string spellKey(StringRef axis) {
   for (const PlanKeyInfo &info : getPlanKeys())
     if (info.place == PlanKeyInfo::Place::Axis && info.axis == axis)
@@ -152,7 +151,7 @@ static std::string spellFewer(const MeshView &mesh, StringRef axis) {
   return spellKey(axis) + "=" + std::to_string(divisor);
 }
 
-/// Who had `axis` split `value`; empty if that is not on record.
+/// The source of `axis` on `value`; empty if it is not recorded.
 static StringRef findAsker(Value value, int axis) {
   const SourcesOf sources = findSources(value.getLoc());
   auto result = dyn_cast<OpResult>(value);
@@ -164,9 +163,9 @@ static StringRef findAsker(Value value, int axis) {
   return "";
 }
 
-/// What would have `axis` split an op, or, if it only holds the result whole,
-/// that result. A product of a gradient that is computed whole lacks more than
-/// the update's layout.
+/// Changes that let `axis` split an op, or, if the op only holds the result
+/// whole, that result. A product of a gradient that is computed whole needs
+/// more than the update's layout.
 Ways ShardingLint::advise(Operation *op, const ShardingRule &rule, int axis,
                           bool isHeld) {
   const std::string name = mesh.name(axis).str();
@@ -190,12 +189,12 @@ Ways ShardingLint::advise(Operation *op, const ShardingRule &rule, int axis,
         factor.mayBeSplit() && factor.size >= mesh.size(axis) &&
         (!isHeld || isOfResult(number)))
       factors.push_back(number);
-  // What is added up would have to be reduced.
+  // Summed factors would need a reduction.
   llvm::stable_sort(factors, [&](int64_t a, int64_t b) {
     return rule.factors[a].kind != FactorKind::Reduction &&
            rule.factors[b].kind == FactorKind::Reduction;
   });
-  // What another part of the axis splits lies inside of what keys split.
+  // Another part of the axis splits inside of the part that keys split.
   const StringRef all = MeshAxisAttr::getWhole(name);
   const bool isInside =
       llvm::any_of(chooseLocalAxes(op, rule, mesh), [&](const AxisList &axes) {
@@ -209,7 +208,7 @@ Ways ShardingLint::advise(Operation *op, const ShardingRule &rule, int axis,
     return {found, ""};
   const std::string dims =
       spellSplittable(rule, rule.results.front(), mesh.size(axis));
-  // Nobody can name a part of an axis.
+  // A plan cannot name a part of an axis.
   const std::string whole = MeshAxisAttr::getWhole(name).str();
   if (dims.empty() || whole != name)
     return {{spellFewer(mesh, whole)}, ""};
@@ -218,7 +217,7 @@ Ways ShardingLint::advise(Operation *op, const ShardingRule &rule, int axis,
               dims + " over " + name};
 }
 
-/// Adds the op to the work of each axis, and notes what of it is whole.
+/// Adds the op to the work of each axis, and records its whole dimensions.
 void ShardingLint::judge(Operation *op) {
   auto shardable = dyn_cast<ShardingOpInterface>(op);
   if (!shardable)
@@ -228,7 +227,7 @@ void ShardingLint::judge(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
   const double flops = cost ? cost.getFlops() : 0;
   all += flops;
-  // What is computed of constants alone is so wherever it is read.
+  // Results of constants alone are whole wherever they are read.
   const bool isOfArguments =
       llvm::any_of(op->getOperands(), [&](Value operand) {
         return isa<BlockArgument>(operand) || ofArguments.contains(operand);
@@ -250,7 +249,7 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
   OpOperand *feeding = findSplit(op, mesh, axis);
   StringRef name;
   if (isLayoutChange(op)) {
-    // How parameters are gathered is what `zero` is for.
+    // Gathers of parameters are the purpose of `zero`.
     if (isa<ReshardOp>(op) || !feeding || bytes < kLarge)
       return;
     name = "gathered";
@@ -259,7 +258,7 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
       return;
     name = "whole";
   } else {
-    // What goes nowhere but into another layout is brought there at once.
+    // A value that is only read in another layout is brought there at once.
     if (!feeding || bytes < kLarge ||
         (op->hasOneUse() && isLayoutChange(*op->user_begin())))
       return;
@@ -304,7 +303,7 @@ void ShardingLint::judge(Operation *op, const ShardingRule &rule, bool isSplit,
     remark << remark::metric("split_by", asker);
 }
 
-/// One finding for all that one thing would avoid.
+/// One finding for everything that one change would avoid.
 void ShardingLint::tellWholes() {
   for (auto &[key, whole] : wholes) {
     const int64_t ops = whole.subjects.count();
@@ -326,8 +325,8 @@ void ShardingLint::tellWholes() {
   }
 }
 
-/// Notes what is gathered because an op computes elements with their
-/// neighbours: propagation has refused what was asked for of the op itself.
+/// Records operands that are gathered because an op computes elements with
+/// their neighbours; propagation has refused requests on the op itself.
 void ShardingLint::judgeNeighbours(Operation *op) {
   auto shardable = dyn_cast<ShardingOpInterface>(op);
   if (!shardable)
@@ -390,8 +389,8 @@ void ShardingLint::findIdle() {
   }
 }
 
-/// What would leave a dimension of `size` elements of an argument without
-/// padding: less of one of its axes, or of all of them.
+/// Changes that leave a dimension of `size` elements of an argument without
+/// padding: a smaller size of one of its axes, or of all of them.
 Ways ShardingLint::advisePadding(BlockArgument argument, unsigned dim,
                                  int64_t size) {
   const AxisList axes = getLayout(argument, mesh)[dim];
@@ -421,8 +420,8 @@ Ways ShardingLint::advisePadding(BlockArgument argument, unsigned dim,
   if (ways.changes.empty() && areWhole && left < size && !ofAll.empty())
     ways.changes.push_back(ofAll);
   const unsigned index = argument.getArgNumber();
-  // Whole, an input would have all that is made of it be whole. What divides is
-  // padded for what shares a factor with it.
+  // A whole input would make everything derived from it whole. A dimension that
+  // divides is padded for a dimension that shares a factor with it.
   if (getArgRole(main, index) == Role::Param &&
       (ways.changes.empty() || size % shards == 0))
     ways.changes = {seeds.spellWhole(argument, dim)};
@@ -433,8 +432,8 @@ Ways ShardingLint::advisePadding(BlockArgument argument, unsigned dim,
   return ways;
 }
 
-/// One finding for all parameters and inputs with a dimension that is padded
-/// alike, and one for what padding adds to the work.
+/// One finding for all parameters and inputs with an equally padded dimension,
+/// and one for the work added by padding.
 void ShardingLint::findPadding() {
   struct Padded {
     std::string first;

@@ -2,9 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a module of level 1 and options. Out: `pp.plan` on the module and the
-// `pp.mesh` it speaks of, with axes of size 1 left out. Only what the options
-// say is decided here.
+// In: a module of level 1 and options. Out: `pp.plan` on the module and its
+// `pp.mesh`, without axes of size 1. Only the options decide here.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/Shard/MakePlan.h"
@@ -100,7 +99,7 @@ struct MakePlanPass : pp::impl::MakePlanBase<MakePlanPass> {
       if (options.isSet(info.key))
         *text = options.getWord(info.key).str();
   }
-  // What was given to `other` is copied by the pass infrastructure.
+  // The pass infrastructure copies the options of `other`.
   MakePlanPass(const MakePlanPass &other) : MakePlanBase(other) { addKeys(); }
 
   void addKeys() {

@@ -6,7 +6,7 @@
 #include "Masks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
-#include "pp/Planner/ShardSums.h"
+#include "pp/Planner/InShards.h"
 
 using namespace mlir;
 using namespace pp;
@@ -105,8 +105,8 @@ Value MaskBuilder::mask(Value value, const llvm::SmallBitVector &dims,
 
 namespace {
 
-/// A tensor of which some dimensions lose or get their padding. Where padding
-/// lies between the elements, the dimension is split into its factors.
+/// A tensor of which some dimensions lose or get their padding. If padding lies
+/// between the elements, the dimension is split into its factors.
 struct SplitShape {
   SmallVector<int64_t> model, padded;
   Layout layout; // of the padded tensor
@@ -236,7 +236,7 @@ void MaskBuilder::resize(Operation *op, const ShardingRule &rule) {
   OpBuilder around(op, &collector);
   const SmallVector<Value> operands(op->getOperands());
   cast<ShardingOpInterface>(op).resize(around, rule);
-  // What is built for an operand takes its place.
+  // The ops built for an operand take its place.
   SmallVector<Value> replaced;
   for (auto [before, after] : llvm::zip(operands, op->getOperands()))
     if (before != after)

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds what pp-pad-dimensions puts around an op: masks from iotas, cuts back
-// to the model's shape, clamped indices. Every op built carries its sharding
-// and the marks of the op it is for.
+// Builds the ops that pp-pad-dimensions puts around an op: masks from iotas,
+// cuts back to the model's shape, clamped indices. Every op built carries its
+// sharding and the marks of the op it is for.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_MASKS_H
@@ -51,8 +51,8 @@ public:
                    Reduction reduction);
   /// `value` without the padding of `dims`.
   mlir::Value cutBack(mlir::Value value, const llvm::SmallBitVector &dims);
-  /// `value`, whose `dims` are whole, with zeros as padding in them, so that it
-  /// lies as `layout` says.
+  /// `value`, whose `dims` are whole, with zeros as padding in them, in the
+  /// given `layout`.
   mlir::Value pad(mlir::Value value, llvm::ArrayRef<DimPadding> padding,
                   const Layout &layout, const llvm::SmallBitVector &dims);
   /// Replaces all uses of `result`, whose `dims` are whole, by it padded.

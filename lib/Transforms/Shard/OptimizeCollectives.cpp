@@ -2,14 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In and out: level 2. Every device runs the same function, so what is done to
-// a collective here is done by all its members. Five rewrites: a collective
-// whose result nobody uses goes; of two equal ones on the same value, within a
-// part of the step, the second goes; a reduction of which only this device's
-// slice is used becomes a reduce_scatter, and a broadcast makes no more than
-// that slice; a gather beside elementwise ops moves to where the fewest bytes
-// are gathered, which may be one for several. What is partial and added needs
-// no rewrite: the partitioner reduces the sum.
+// In and out: level 2. Every device runs the same function, so all members of a
+// collective see each rewrite. Five rewrites: an unused collective is removed;
+// of two equal ones on the same value, within a part of the step, the second is
+// removed; a reduction of which only this device's slice is used becomes a
+// reduce_scatter, and a broadcast makes only that slice; a gather beside
+// elementwise ops moves to where the fewest bytes are gathered, which may be
+// one for several. A sum of partial values needs no rewrite: the partitioner
+// reduces the sum.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
@@ -26,7 +26,7 @@ namespace pp {
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
 
-/// What changes how a value lies on the devices, whether or not it is sent.
+/// Ops that change the layout of a value, whether or not anything is sent.
 static bool isReshard(Operation &op) {
   return isCollective(&op) || isa<AllSliceOp>(op);
 }
@@ -97,8 +97,8 @@ static void formReduceScatters(Block &body) {
   }
 }
 
-/// all_slice(broadcast(x)) -> broadcast(x), or broadcast(all_slice(x)): what
-/// is cut off is not made.
+/// all_slice(broadcast(x)) -> broadcast(x), or broadcast(all_slice(x)): makes
+/// only the part that is kept.
 static void cutBroadcasts(Block &body) {
   for (Operation &op : llvm::make_early_inc_range(body)) {
     auto slice = dyn_cast<AllSliceOp>(op);
@@ -200,7 +200,7 @@ static int64_t fewestBytesBelow(Value value) {
 }
 
 /// op(all_gather(x), all_gather(y)) -> all_gather(op(x, y)), where x and y have
-/// more bytes than the result, or than what other ops make of it.
+/// more bytes than the result, or than later results.
 static void sinkGathers(Block &body) {
   for (Operation &op : llvm::make_early_inc_range(body)) {
     SmallVector<AllGatherOp> gathers = getGathersOf(op);
@@ -296,9 +296,9 @@ static void appendScaled(AllGatherOp gather,
       found.push_back({gather, op, index});
 }
 
-/// all_gather(op(x, broadcast(y))), all_gather(op(x, broadcast(z))) ->
-/// op(g, broadcast(all_gather(y))), op(g, broadcast(all_gather(z))) with g =
-/// all_gather(x): what differs is small, and the rest travels once.
+/// all_gather(op(x, broadcast(y))), all_gather(op(x, broadcast(z))) -> op(g,
+/// broadcast(all_gather(y))), op(g, broadcast(all_gather(z))) with g =
+/// all_gather(x): the differing parts are small, and the rest travels once.
 static void shareScaled(ArrayRef<Operation *> reshards) {
   llvm::MapVector<Value, SmallVector<ScaledGather, 2>> byValue;
   for (Operation *reshard : reshards) {
@@ -379,7 +379,7 @@ struct OptimizeCollectivesPass
     if (failed(main))
       return signalPassFailure();
     Block &body = main->getBody().front();
-    // Looking at all ops of a large model is what takes time here.
+    // Visiting all ops of a large model takes most of the time here.
     const SmallVector<Operation *> reshards = collectReshards(body);
     const bool hasSlices = llvm::any_of(reshards, llvm::IsaPred<AllSliceOp>),
                hasGathers = llvm::any_of(reshards, llvm::IsaPred<AllGatherOp>);

@@ -1,21 +1,21 @@
-//===- PadDimensions.cpp - dimensions that do not divide ------------------===//
+//===- PadDimensions.cpp - pads dimensions --------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: level 1 with a sharding on every value. Out: the same function on padded
 // tensors, in which every sharded dimension divides by its shards. The padding
-// is decided once per class of dimensions that share a factor. What padded
-// elements hold does not matter but in three places: a reduction gets them
-// masked by `select` to its identity (never by multiplication: 0 x NaN), an op
-// that needs a dimension whole gets it cut back, and an updated parameter or
-// state is masked to zero, which is what arguments hold there. Indices count
-// as if there were no padding. What padding adds to the floating-point
-// operations of an op is a remark, and a finding where it matters. Where
-// reshapes split one dimension in ways that do not refine each other, or into
-// factors with too few elements for its axes, padding cannot agree: they get it
-// cut back, too. A dimension is padded to the next multiple of its axes, unless
-// an op merges it with one that is padded and it is cheaper to pad both alike
-// than to gather one of them there: which it is, and why, is a remark.
+// is decided once per class of dimensions that share a factor. The values of
+// padded elements matter in three places only: a reduction gets them masked by
+// `select` to its identity (never by multiplication: 0 x NaN), an op that needs
+// a dimension whole gets it without padding, and an updated parameter or state
+// is masked to zero, the padding of arguments. Indices count as if there were
+// no padding. The floating-point operations that padding adds to an op are a
+// remark, and a finding if they matter. If reshapes split one dimension in ways
+// that do not refine each other, or into factors with too few elements for its
+// axes, padding cannot agree: they get it without padding, too. A dimension is
+// padded to the next multiple of its axes, unless an op merges it with a padded
+// one and it is cheaper to pad both alike than to gather one of them there: a
+// remark gives the choice and the reason.
 //
 //===----------------------------------------------------------------------===//
 #include "PaddedSizes.h"
@@ -173,7 +173,7 @@ void Padding::padOp(const PaddedOp &padded) {
   masks.resize(op, rule);
 }
 
-/// The padding that a value has, whoever built it.
+/// The present padding of a value.
 SmallVector<DimPadding> Padding::presentPadding(Value value) {
   if (const auto *padding = masks.paddingOf(value))
     return *padding;
@@ -202,7 +202,7 @@ Value Padding::repad(Value value, ArrayRef<DimPadding> wanted) {
   return value;
 }
 
-/// Where the two sides of a change of layout are padded otherwise, one of them
+/// If the two sides of a change of layout have different padding, one of them
 /// is whole: there the padding changes.
 void Padding::padSides(Operation *change) {
   Value operand = change->getOperand(0), result = change->getResult(0);
@@ -279,8 +279,8 @@ static std::string printShare(double share) {
   return llvm::formatv("{0:F1} %", 100 * share).str();
 }
 
-/// Says which dimensions share padding, or do not, and what the other way would
-/// have been.
+/// Reports which dimensions share padding, or do not, and the cost of the
+/// alternative.
 void Padding::reportShared() {
   const auto seconds = [](double number) {
     return llvm::formatv("{0:E2}", number).str();

@@ -1,4 +1,4 @@
-//===- PaddedSizes.cpp - how far dimensions are padded --------------------===//
+//===- PaddedSizes.cpp - sizes of padded dimensions -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -77,7 +77,7 @@ bool PaddedSizes::require(Value value, const Layout &layout) {
   return grew;
 }
 
-/// What merged dimensions of `rule` put together.
+/// The dimensions that `rule` merges.
 static SmallVector<Merge, 1> findMerges(const ShardingRule &rule) {
   SmallVector<Merge, 1> merges;
   for (const TensorFactors &tensor :
@@ -138,10 +138,10 @@ void PaddedSizes::decideClasses() {
     ;
 }
 
-/// Parts what merges a dimension that does not divide from factors with too few
-/// elements for its axes: padding these would multiply the dimension; and what
-/// merges one of an argument that would be padded in a minor factor. True if
-/// there was something.
+/// Separates merges of a dimension that does not divide from factors with too
+/// few elements for its axes (padding these would multiply the dimension), and
+/// merges of an argument that would be padded in a minor factor. True if there
+/// was one.
 bool PaddedSizes::partSmall() {
   llvm::SmallBitVector tooSmall(classes.numClasses());
   forEachLayout([&](Value value, const Layout &layout) {
@@ -267,7 +267,7 @@ void PaddedSizes::findDivergent(PaddedOp &padded) {
     visit(value, tensor);
 }
 
-/// Adds what cannot be padded as it was decided.
+/// Adds the factors that cannot be padded as decided.
 void PaddedSizes::findUnpadded(PaddedOp &padded) {
   for (auto [number, factor] : llvm::enumerate(padded.rule.factors)) {
     const DimPadding padding = paddingOf(classes.classesOf(padded.op, number));

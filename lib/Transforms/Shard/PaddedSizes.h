@@ -1,13 +1,13 @@
-//===- PaddedSizes.h - how far dimensions are padded ------------*- C++ -*-===//
+//===- PaddedSizes.h - sizes of padded dimensions ---------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides, once for all dimensions that share a factor, what size they get so
-// that each divides by its shards. Where an op merges dimensions, padding of a
-// factor would grow the merged one further than its own axes ask for: either it
-// does, or both sides are padded for themselves and the op gets them whole,
-// whichever costs less. So it is where a dimension's factors have too few
-// elements for its axes. In: a sharding on every value. Nothing is changed.
+// Decides, once for all dimensions that share a factor, a size that divides by
+// their shards. If an op merges dimensions, padding of a factor would grow the
+// merged one further than its own axes require: either it does, or both sides
+// are padded separately and the op gets them whole, whichever costs less. The
+// same holds if a dimension's factors have too few elements for its axes. In: a
+// sharding on every value. Nothing is changed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_PADDEDSIZES_H
@@ -29,11 +29,11 @@ struct Merge {
   bool isParted = false;
 };
 
-/// An op, and the factors that all of its tensors have without padding. Some
-/// diverge: a tensor has them in a dimension that other ops factorize
-/// differently, as [24] between [4, 6] and [6, 4]. Others the op needs whole,
-/// or their indices, between which padding would lie. What shares a dimension
-/// with one of these is one of them, for a dimension is cut back as one.
+/// An op, and the factors that its tensors have without padding. Some diverge:
+/// a tensor has them in a dimension that other ops factorize differently, as
+/// [24] between [4, 6] and [6, 4]. The op needs others whole, or their indices,
+/// between which padding would lie. Factors that share a dimension with one of
+/// these are among them, since padding is removed from a dimension as a whole.
 struct PaddedOp {
   mlir::Operation *op;
   ShardingRule rule;
@@ -46,7 +46,7 @@ struct SharedPadding {
   mlir::Value value;
   int64_t dim;
   int64_t size, shared, alone;
-  /// Of a step: for the work on what is padded, and for gathering instead.
+  /// Seconds of a step: for the work on padded dimensions, and for gathering.
   double secondsShared, secondsAlone;
 
   bool isParted() const { return secondsAlone < secondsShared; }
@@ -96,7 +96,8 @@ private:
   FactorClasses classes;
   std::vector<PaddedOp> ops;
   std::vector<SharedPadding> shared;
-  /// Per class: what its size must be a multiple of, and its padded size.
+  /// Per class: the number that its size must be a multiple of, and its padded
+  /// size.
   std::vector<int64_t> multiples, padded;
 };
 

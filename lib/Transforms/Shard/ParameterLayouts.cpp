@@ -1,11 +1,11 @@
-//===- ParameterLayouts.cpp - where parameters lie otherwise --------------===//
+//===- ParameterLayouts.cpp - layouts of parameters -----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Optimizer states need no reshard of their own: they lie as the update that
+// Optimizer states need no reshard: they have the layout of the update that
 // reads and writes them. A parameter that is stored split is gathered for
-// forward and, apart from that, for backward, so that nobody keeps it from one
-// to the other; or before the micro-batches, for both.
+// forward and again for backward, so that it is not kept in between; or before
+// the micro-batches, for both.
 //
 //===----------------------------------------------------------------------===//
 #include "ParameterLayouts.h"
@@ -43,7 +43,7 @@ private:
   void gatherResult(unsigned result);
   void splitParameter(BlockArgument parameter, ArrayRef<Operation *> update);
   /// The identity of `value` in another layout, built where `builder` stands.
-  /// What is done in every micro-batch is named after its `parameter`.
+  /// Work of every micro-batch is named after its `parameter`.
   Value build(Value value, LayoutChange change, bool each, Kind kind,
               Operation *like, BlockArgument parameter = {});
 
@@ -51,7 +51,7 @@ private:
   int64_t zero;
   bool gathersOnce;
   GetSharedOut getSharedOut;
-  /// Of the parameter at hand.
+  /// Axes of the current parameter.
   ArrayAttr axes;
   SmallVector<int64_t> whole;
   llvm::DenseMap<Value, unsigned> results; ///< new values, by parameter
@@ -165,12 +165,12 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
   }
 }
 
-/// True for an op on one value that is made in parts as it is whole.
+/// True for an op on one value that can be computed in parts.
 static bool isMadeFromOne(Operation *op) {
   return op->getNumOperands() == 1 && isMadeInParts(op);
 }
 
-/// The fewest bits that an element has in `value`, or in what is made of it
+/// The fewest bits of an element in `value`, or in values computed from it
 /// alone.
 static unsigned findNarrowest(Value value) {
   unsigned fewest = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
@@ -182,9 +182,9 @@ static unsigned findNarrowest(Value value) {
   return fewest;
 }
 
-/// One gather, of `kind`, of a parameter that is stored split, for those of its
-/// users before the update that are wanted. Users that read it in a narrower
-/// type get another, of what was converted in parts.
+/// One gather, of `kind`, of a parameter that is stored split, for the given
+/// users before the update. Users that read it in a narrower type get another
+/// one, of the converted parts.
 void LayoutWriter::gatherUses(Value value, BlockArgument parameter, Kind kind,
                               function_ref<bool(Operation *)> isWanted) {
   SmallVector<OpOperand *> uses;
@@ -266,8 +266,8 @@ void LayoutWriter::splitParameter(BlockArgument parameter,
   }
 }
 
-/// What travels together is told by the model's graph, which later passes no
-/// longer see.
+/// Only the model's graph, which later passes no longer see, shows which
+/// parameters are gathered together.
 void LayoutWriter::writeLayers() {
   SmallVector<Attribute> layers;
   for (int64_t layer : findLayers(main))

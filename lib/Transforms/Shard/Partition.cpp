@@ -10,17 +10,16 @@
 //
 // A partial value stays partial through its only use if that use is additive in
 // it and does not want it reduced first; otherwise it is reduced right after
-// its definition. What then goes through ops that keep dimensions, as a bias is
-// added, into another layout, goes the cheapest way there and not first into
-// the layout that these ops have otherwise. Over the time axis there is nothing
-// to wait for: a sum is accumulated at once, unless it is a term of another, or
-// a reshard reduces every micro-batch before.
+// its definition. On its way through dimension-preserving ops (an added bias)
+// to another layout, it takes the cheapest way there instead of being reduced
+// into the present layout of these ops first. Over the time axis there is
+// nothing to wait for: a sum is accumulated at once, unless it is a term of
+// another, or a reshard reduces every micro-batch before.
 //
 //===----------------------------------------------------------------------===//
+#include "Partition.h"
 #include "Alternatives.h"
 #include "CauseFinder.h"
-#include "LayoutWays.h"
-#include "TimeChecks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
 #include "pp/IR/Values.h"
@@ -39,15 +38,15 @@ namespace {
 
 /// A value as it was made for its first use.
 struct Form : LocalValue {
-  /// More elements than what it was made from, so that the plan says how long
-  /// it may be kept.
+  /// More elements than its operand had, so the plan decides how long it may be
+  /// kept.
   bool isGathered = false;
   bool isForward = true;
   /// Whose stages it was made on.
   Operation *home = nullptr;
 };
 
-/// What is known of one value of the global function.
+/// Facts about one value of the global function.
 struct GlobalValue {
   /// The layout propagation gave it.
   Layout layout;
@@ -74,7 +73,7 @@ public:
   }
 
   Operation *source = nullptr;
-  /// Of the reshard that a collective is for.
+  /// The parameter of the reshard behind a collective.
   Attribute parameter;
 };
 
@@ -115,7 +114,7 @@ private:
   MeshView mesh;
   Resharder resharder;
   CauseFinder causes;
-  /// Whether backward may use what forward gathers.
+  /// Whether backward may use the values that forward gathers.
   bool keepsGathered;
   InheritMarks marks;
   OpBuilder builder;
@@ -179,8 +178,8 @@ Cause Partitioner::findCause(OpOperand &use, const LocalValue &from,
   return cause;
 }
 
-/// Reduces a partial value behind its definition: straight into what the only
-/// use wants, or into the layout all uses start from.
+/// Reduces a partial value behind its definition: directly into the layout of
+/// its only use, or into the layout that all uses start from.
 FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
                                                       OpOperand &use,
                                                       const Layout &layout) {
@@ -203,8 +202,8 @@ FailureOr<LocalValue> Partitioner::reduceAtDefinition(Value value,
       partial = {*built, reduced.layout, rest};
     return built;
   };
-  // The sum over micro-batches comes first, but for the axes over which each is
-  // reduced, and those that split what it is reduced to.
+  // The sum over micro-batches comes first, except for the axes over which each
+  // is reduced, and those that split the reduced value.
   auto reshard = dyn_cast<ReshardOp>(use.getOwner());
   auto isReducedEach = [&](int axis) {
     return llvm::is_contained(reshard.getAxes(), mesh.name(axis)) ||
@@ -249,7 +248,7 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   ArrayRef<int64_t> shape = ranked(value.getType()).getShape();
   Operation *user = operand.getOwner(), *producer = value.getDefiningOp();
   bool isForward = getKind(user) == Kind::Forward;
-  // What a reshard asks for is made for it alone.
+  // The result of a reshard is made for it alone.
   bool isShared = !isa<ReshardOp>(user);
   SmallVector<LocalValue> atHand;
   for (const Form &form : global.forms) {
@@ -281,7 +280,7 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
   // The smaller form crosses from stage to stage.
   bool isThere = isGathered && producer && isFarFrom(producer, user);
   Operation *home = producer && !isAgain && !isThere ? producer : user;
-  // The return is no part of the step: what it starts from is.
+  // The return is no part of the step: its operand's definition counts.
   if (home->hasTrait<OpTrait::IsTerminator>())
     if (Operation *start = source.value.getDefiningOp())
       home = start;
@@ -310,8 +309,8 @@ ArrayRef<unsigned> Partitioner::findPassing(Operation *op,
     auto isSummed = [&](int axis) {
       return llvm::is_contained(llvm::make_first_range(axes), axis);
     };
-    // The op computes whole what is partial; the reduction may split it. An
-    // operand that lies split over these axes would have to be gathered.
+    // The op computes the partial value whole; the reduction may split it. An
+    // operand that is split over these axes would have to be gathered.
     auto isSplit = [&](unsigned index) {
       return !llvm::is_contained(set, index) &&
              (llvm::any_of(lookup(op->getOperand(index)).layout,

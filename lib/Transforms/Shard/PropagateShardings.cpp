@@ -5,23 +5,23 @@
 // In: level 1 with `pp.sharding` on some arguments and results. Out:
 // `pp.shardings` on every op, `pp.sharding` on every argument and result. A
 // fixed point over the factors of the ops' rules: every op chooses axes for its
-// factors from what its results and operands have, and extends the open
-// dimensions of all of them accordingly. Where only a part of an axis could go
-// on, the mesh is divided there, and all begins again. Layouts only grow, so it
-// ends; the rounds follow the priorities of the plan's seeds, so what a later
-// round wants never undoes an earlier one. An updated parameter or state shares
-// its argument's layout; it is there for the whole step, so that it is never
-// split over time. What was asked for and could not be had is a remark, and
-// every axis of a value keeps its source.
+// factors from those of its results and operands, and extends the open
+// dimensions of all of them accordingly. If only a part of an axis could go on,
+// the mesh is divided there, and propagation starts again. Layouts only grow,
+// so it ends; the rounds follow the priorities of the plan's seeds, so a later
+// round never undoes an earlier one. An updated parameter or state shares its
+// argument's layout; it exists for the whole step, so it is never split over
+// time. Requests that could not be met are remarks, and every axis of a value
+// keeps its source.
 //
 //===----------------------------------------------------------------------===//
 #include "ReshardAxes.h"
-#include "SpreadReports.h"
+#include "SpreadRemarks.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
-#include "pp/Planner/ShardSums.h"
+#include "pp/Planner/InShards.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Shard/DivideAxes.h"
@@ -47,7 +47,7 @@ struct Seed {
   StringAttr root;
 };
 
-/// What somebody wrote on an argument, a result or a constraint.
+/// A sharding that the user wrote on an argument, a result or a constraint.
 struct Wish {
   int value;
   Layout layout;
@@ -63,7 +63,7 @@ public:
 
   /// Finds all shardings.
   LogicalResult spread();
-  /// Where axes are to be divided for more of them to spread.
+  /// Divisions of axes with which more of them could spread.
   const AxisDivisions &getDivisions() const { return graph.getDivisions(); }
   LogicalResult write();
 
@@ -75,8 +75,8 @@ private:
   LogicalResult collectSeeds();
   LogicalResult checkSharding(Location loc, const Twine &what, Type type,
                               ShardingAttr sharding);
-  /// Of a wish for one dimension: its round, if not those of its axes, and who
-  /// has it.
+  /// A request for one dimension: its round, if not that of its axes, and its
+  /// source.
   struct Asker {
     std::optional<int64_t> priority;
     std::string root;
@@ -212,9 +212,8 @@ LogicalResult Propagation::checkSharding(Location loc, const Twine &what,
   return success();
 }
 
-/// Enters what `sharding` asks of a value: each axis in the round of its
-/// asker, or else in that of the axis, but not before an axis that it stands
-/// behind.
+/// Adds the requests of `sharding` for a value: each axis in the round of its
+/// source, or else in that of the axis, but not before an axis in front of it.
 void Propagation::wish(int value, ShardingAttr sharding, Location loc,
                        const Twine &what,
                        function_ref<Asker(unsigned, int)> getAsker) {
@@ -262,7 +261,7 @@ LogicalResult Propagation::collectSeeds() {
     if (!fits(constraint.getSharding(), constraint.getType(), mesh))
       return constraint.emitError("expects axes of ")
              << mesh.attr() << ", got " << constraint.getSharding();
-    // What a barrier reads is made by others as it suits them.
+    // The layout before a barrier is free.
     bool isBefore = constraint.getSide() == ConstrainedSide::Operand;
     ShardingAttr sharding = constraint.getSharding();
     if (isBefore)
@@ -313,7 +312,7 @@ void Propagation::propagate() {
 // Output
 //===----------------------------------------------------------------------===//
 
-/// Says what took the place of what was asked for.
+/// Reports the axes in place of requested ones.
 void Propagation::reportUnfulfilled() {
   for (const Wish &wish : wishes) {
     const ShardingSpread::Value &value = graph.value(wish.value);
@@ -399,8 +398,8 @@ LogicalResult Propagation::checkOps() {
   return success();
 }
 
-/// An axis over which nothing is split computes everything as often as it is
-/// large. The stage axis splits the ops.
+/// An axis that splits nothing repeats all work on its devices. The stage axis
+/// splits the ops.
 LogicalResult Propagation::checkAxes() {
   llvm::SmallBitVector isUsed(mesh.numAxes());
   for (const ShardingSpread::Value &state : graph.getValues())
@@ -445,8 +444,8 @@ LogicalResult Propagation::write() {
   return checkAxes();
 }
 
-/// The seeds as they are obeyed: where parameters have fewer elements than a
-/// dimension's axes have devices, the last of these say nothing. Seeds of other
+/// The seeds that take effect: if parameters have fewer elements than a
+/// dimension's axes have devices, the last of these are dropped. Seeds of other
 /// values stay.
 static PlanAttr withoutIdle(func::FuncOp main, PlanAttr plan) {
   llvm::StringSet<> roots;

@@ -1,4 +1,4 @@
-//===- ReshardAxes.cpp - which axes reshards add --------------------------===//
+//===- ReshardAxes.cpp - axes that reshards add ---------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -38,10 +38,10 @@ void ReshardAxes::stop(function_ref<bool(int value, int axis)> isWished) {
   });
 }
 
-/// Where no axis splits a dimension, the padding that `axes` need is at its
-/// end. Below those that do, each shard would be padded; the values that share
-/// the dimension's factors would have to be so, too, wherever these are one
-/// factor. Otherwise that is padding in the middle, which no argument can have.
+/// If no axis splits a dimension, the padding that `axes` need is at its end.
+/// Otherwise each shard would be padded, and so would the values that share the
+/// dimension's factors, if these are one factor there. If they are not, that is
+/// padding in the middle, which no argument can have.
 bool ReshardAxes::padsInside(Value value, unsigned dim, const AxisList &present,
                              const AxisList &axes) {
   if (!classes) {
@@ -67,8 +67,8 @@ bool ReshardAxes::padsInside(Value value, unsigned dim, const AxisList &present,
   });
 }
 
-/// Which dimension takes `axes` besides what splits it, and is not to stay
-/// whole: the first that they divide, else the largest that is whole, else the
+/// The dimension that takes `axes` besides its own, and need not stay whole:
+/// the first that they divide, otherwise the largest whole one, otherwise the
 /// largest, if it is as large as they are.
 std::optional<unsigned>
 ReshardAxes::chooseSplit(const ShardingSpread::Value &state, const Split &split,
@@ -95,7 +95,7 @@ ReshardAxes::chooseSplit(const ShardingSpread::Value &state, const Split &split,
   return best;
 }
 
-/// Of an argument that has elements enough, but no dimension to split.
+/// Reports an argument that has enough elements, but no dimension to split.
 void ReshardAxes::report(const Split &split, const AxisList &axes,
                          StringAttr root) {
   BlockArgument argument = split.argument;
@@ -144,8 +144,8 @@ ReshardAxes::Split ReshardAxes::findSplit(const ShardingSpread::Node &node) {
   return {arguments.lookup(split.argument), value, whole, split.argument};
 }
 
-/// Gives the values that reshards split further their axes, and what follows
-/// from that; all that are alike at once, for their order to have no say.
+/// Gives the values that reshards split further their axes, and spreads them;
+/// all equal values at once, so that their order does not matter.
 void ReshardAxes::place(bool ofArguments, StringAttr root) {
   for (bool isDone = false; !isDone;) {
     isDone = true;
@@ -191,7 +191,7 @@ void ReshardAxes::place(StringAttr root) {
                ArrayRef(node.values).drop_front(node.op->getNumResults())))
         if (isa<BlockArgument>(value))
           arguments[value] = number;
-  // Arguments come first: what is computed with them follows.
+  // Arguments come first: values computed with them follow.
   place(/*ofArguments=*/true, root);
   place(/*ofArguments=*/false, root);
 }

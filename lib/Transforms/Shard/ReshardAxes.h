@@ -1,13 +1,13 @@
-//===- ReshardAxes.h - which axes reshards add ------------------*- C++ -*-===//
+//===- ReshardAxes.h - axes that reshards add -------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // A reshard names axes that may split one of its sides further. It adds those
-// that split neither side when everything else has spread; an axis that
-// somebody asked for on that side alone does not spread through it to begin
-// with. Where no dimension that is large enough may take them, a remark says
-// so: those to stay whole (a seed's `{}`) may not, nor do any that would be
-// padded in the middle.
+// that split neither side when everything else has spread; an axis that was
+// requested on that side alone does not spread through it. If no dimension that
+// is large enough may take them, a remark says so: dimensions that are to stay
+// whole (a seed's `{}`) may not, nor may those that would be padded in the
+// middle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_RESHARDAXES_H
@@ -24,9 +24,9 @@ public:
   ReshardAxes(ShardingSpread &graph, MeshView mesh)
       : graph(graph), mesh(mesh) {}
 
-  /// Keeps axes that somebody asked for on the sides to be split further.
+  /// Keeps requested axes on the sides that are to be split further.
   void stop(llvm::function_ref<bool(int value, int axis)> isWished);
-  /// Adds axes, in the name of `root`, and spreads what follows from that.
+  /// Adds axes, with the source `root`, and spreads them.
   void place(mlir::StringAttr root);
 
 private:
@@ -34,9 +34,9 @@ private:
                                     int axis)>
                 isStopped);
   void place(bool ofArguments, mlir::StringAttr root);
-  /// What a reshard has split further: the argument that its value is up to ops
-  /// that keep dimensions, as a convert, so that all of them choose alike; else
-  /// one of its sides.
+  /// The value that a reshard splits further: the argument behind ops that keep
+  /// dimensions (such as a convert), so that all of them choose alike;
+  /// otherwise one of its sides.
   struct Split {
     int number;
     mlir::Value value;
@@ -52,7 +52,7 @@ private:
 
   ShardingSpread &graph;
   MeshView mesh;
-  /// Of all values, once somebody asks.
+  /// Computed for all values on the first request.
   std::optional<FactorClasses> classes;
   llvm::DenseMap<mlir::Value, int> arguments; ///< their numbers
   llvm::DenseSet<int> reported; ///< values that nothing more splits

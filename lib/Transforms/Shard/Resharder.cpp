@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Resharder.h"
 #include "pp/IR/Model.h"
-#include "pp/Transforms/CollectiveRemarks.h"
+#include "pp/Transforms/Cause.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

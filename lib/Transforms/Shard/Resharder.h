@@ -29,7 +29,7 @@ public:
   /// Builds the cheapest collectives from `from` to `layout`, with nothing or
   /// only `partial` left to reduce. Their locations fuse `loc` with the reason
   /// `cause`, which also goes into a remark each. Time is no link: a value may
-  /// be cut into micro-batches, never joined (TimeChecks.h). Unreachable
+  /// be cut into micro-batches, never joined (TimeChecks.cpp). Unreachable
   /// targets are reported.
   mlir::FailureOr<mlir::Value>
   build(mlir::OpBuilder &builder, mlir::Location loc, const Cause &cause,
@@ -41,8 +41,8 @@ public:
                                    llvm::ArrayRef<int64_t> globalShape,
                                    const Layout &layout,
                                    const PartialAxes &partial);
-  /// Of several forms of a value the one to build from: the first of those
-  /// from which collectives take least.
+  /// Chooses among several forms of a value the first from which collectives
+  /// take least.
   LocalValue chooseCheapest(llvm::ArrayRef<LocalValue> forms,
                             llvm::ArrayRef<int64_t> globalShape,
                             const Layout &layout);

@@ -1,4 +1,4 @@
-//===- SeedAdvice.cpp - what in a plan would split an op ------------------===//
+//===- SeedAdvice.cpp - seeds that would split an op ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -48,7 +48,7 @@ SeedAdvice::SeedAdvice(func::FuncOp main, const MeshView &mesh, PlanAttr plan)
       }
 }
 
-/// Of all layers, if these are alike.
+/// The name of all layers, if these are alike.
 std::string SeedAdvice::nameOf(BlockArgument argument) const {
   const StringRef name = getArgName(main, argument.getArgNumber());
   std::string general = generalize(name);
@@ -63,8 +63,7 @@ void SeedAdvice::enter(Value value, std::string name, Named::Kind kind) {
         {value, unsigned(dim), name, kind});
 }
 
-/// Whether the plan has a key on, or has chosen that its dimension lies over
-/// `axis`.
+/// Whether the plan sets a key, or has chosen its dimension for `axis`.
 bool SeedAdvice::isOn(PlanKey key, int axis) {
   auto [answer, isNew] = areOn.try_emplace({key, axis}, false);
   if (isNew)
@@ -91,8 +90,8 @@ bool SeedAdvice::splitsParameters(int axis) {
   return answer->second;
 }
 
-/// What has a dimension of the class, can be split more, and is of the kind
-/// that the axis splits elsewhere, if there is such. The same for all ops.
+/// Values with a dimension of the class that can be split more, preferably of
+/// the kind that the axis splits elsewhere. The same for all ops.
 const SeedAdvice::Ranked &
 SeedAdvice::findNamed(const FactorClasses::Class &part, int axis) {
   auto [best, isNew] = bests.try_emplace({part, axis});
@@ -114,7 +113,7 @@ SeedAdvice::findNamed(const FactorClasses::Class &part, int axis) {
   return best->second;
 }
 
-/// Of what is one of the factors. Nobody can name a part of an axis.
+/// A value with one of the factors. A plan cannot name a part of an axis.
 const SeedAdvice::Named *
 SeedAdvice::findNamed(Operation *op, ArrayRef<int64_t> factors, int axis) {
   const StringRef name = mesh.name(axis).getValue();
@@ -129,7 +128,7 @@ SeedAdvice::findNamed(Operation *op, ArrayRef<int64_t> factors, int axis) {
   return best.named;
 }
 
-/// What the plan says of a name already; or nothing.
+/// The plan's seed for a name; or nothing.
 SeedAttr SeedAdvice::findSeed(StringRef name, int64_t rank,
                               int64_t priority) const {
   MLIRContext *context = mesh.attr().getContext();
@@ -170,8 +169,8 @@ static bool hasAxis(SeedAttr seed, StringAttr axis) {
   });
 }
 
-/// A seed by which `axis`, too, splits what has a name; empty where the seed
-/// that is there says so and another one overrules it.
+/// A seed by which `axis`, too, splits a named value; empty if the present seed
+/// says so and another one overrules it.
 std::string SeedAdvice::spellSplit(const Named &named, StringAttr axis) const {
   const int64_t rank = cast<RankedTensorType>(named.value.getType()).getRank();
   const int64_t priority = named.kind == Named::Input ? 0 : 1;

@@ -1,10 +1,10 @@
-//===- SeedAdvice.h - what in a plan would split an op ----------*- C++ -*-===//
+//===- SeedAdvice.h - seeds that would split an op --------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // For findings: keys that have an effect on a model and an axis, and seeds for
-// what has a name. In: level 1 with a sharding on every value, where names of
-// values are left in constraints that the plan's seeds have made of them.
+// named values. In: level 1 with a sharding on every value, where constraints
+// keep the names of values.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_SEEDADVICE_H
@@ -24,9 +24,9 @@ class SeedAdvice {
 public:
   SeedAdvice(mlir::func::FuncOp main, const MeshView &mesh, PlanAttr plan);
 
-  /// Changes of the plan of which each would have `axis` split one of these
-  /// factors of an op, as withChange() reads them. Keys are no way where the op
-  /// is inside of what the rest of the axis splits.
+  /// Changes of the plan, as withChange() reads them, each of which would let
+  /// `axis` split one of these factors of an op. Keys cannot help if the rest
+  /// of the axis splits around the op.
   std::vector<std::string> find(mlir::Operation *op,
                                 llvm::ArrayRef<int64_t> factors, int axis,
                                 bool isInside);

@@ -1,4 +1,4 @@
-//===- SeededSharding.cpp - one sharding from all who ask for it ----------===//
+//===- SeededSharding.cpp - merges the shardings of a value ---------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -196,7 +196,7 @@ LogicalResult SeededSharding::refuse(Wish wish, StringAttr axis, Wish other) {
   return advise(*wish.asker, error);
 }
 
-/// What comes before `wish` is closed if it is, and at least as important.
+/// Shardings before `wish` are closed if it is, and at least as important.
 LogicalResult SeededSharding::merge(Wish wish) {
   const DimShardingAttr wanted = wish.get();
   DimShardingAttr &mine = merged[wish.dim];

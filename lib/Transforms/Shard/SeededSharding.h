@@ -1,11 +1,10 @@
-//===- SeededSharding.h - one sharding from all who ask for it --*- C++ -*-===//
+//===- SeededSharding.h - merges the shardings of a value -------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the model says of a value, and every seed of the plan that matches its
+// The model's shardings of a value, and every seed of the plan that matches its
 // name and is not overruled, are merged dimension by dimension. Closed
-// dimensions must agree; an open one yields to what it does not fit, with a
-// remark.
+// dimensions must agree; an open one yields, with a remark, if it does not fit.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_SHARD_SEEDEDSHARDING_H
@@ -27,21 +26,22 @@ mlir::LogicalResult checkAsked(mlir::Location at, const llvm::Twine &who,
 
 class SeededSharding {
 public:
-  /// Reports at `at`, of `what`, whose elements `mayRepeat` over devices.
+  /// Reports at `at`, about `what`, whose elements `mayRepeat` over devices.
   SeededSharding(mlir::Location at, std::string what, mlir::Type type,
                  MeshAttr mesh, bool mayRepeat = false)
       : at(at), what(std::move(what)),
         type(llvm::cast<mlir::RankedTensorType>(type)), mesh(mesh),
         mayRepeat(mayRepeat) {}
 
-  /// What the model says of it, `where`: of `argument "x"`.
+  /// Adds the model's sharding of it, given at `where`: of `argument "x"`.
   mlir::LogicalResult addGiven(ShardingAttr given, llvm::StringRef where,
                                mlir::FlatSymbolRefAttr symbol);
   mlir::LogicalResult addSeed(const MatchedSeed &match);
-  /// What a constraint that reads it closes; reported where that stands.
+  /// Adds the closed dimensions of a constraint that reads it; errors are
+  /// reported there.
   mlir::LogicalResult addConstraint(ShardingConstraintOp constraint,
                                     mlir::FlatSymbolRefAttr symbol);
-  /// What is closed of the same value, by whoever has closed it there.
+  /// Adds the closed dimensions of the same value, with their sources.
   void addClosed(const SeededSharding &other);
 
   /// Everything together.
@@ -54,7 +54,7 @@ public:
   ShardingAttr getMerged(mlir::FlatSymbolRefAttr symbol) const {
     return ShardingAttr::get(at.getContext(), symbol, merged, {});
   }
-  /// What `seed` says, without what is whole although another one splits it.
+  /// The sharding of `seed`, without whole dimensions that another seed splits.
   ShardingAttr getOf(const MatchedSeed &seed,
                      mlir::FlatSymbolRefAttr symbol) const;
 
@@ -62,13 +62,13 @@ private:
   struct Asker {
     std::string who;
     llvm::SmallVector<DimShardingAttr> dims;
-    /// Of open dimensions that do not agree the lowest has its way; the
-    /// model's comes before the plan's.
+    /// Among open dimensions that disagree the lowest wins; the model's comes
+    /// before the plan's.
     int64_t priority;
     SeedAttr seed = {};                   ///< null: the model's
     ShardingConstraintOp constraint = {}; ///< null: none
   };
-  /// What one of them says of one dimension.
+  /// The sharding of one source for one dimension.
   struct Wish {
     const Asker *asker;
     unsigned dim;
@@ -77,10 +77,11 @@ private:
 
   mlir::LogicalResult add(Asker asker);
   mlir::LogicalResult merge(Wish wish);
-  /// Of a wish that does not fit an earlier one for the same dimension, or for
-  /// its axis: it contradicts that if it is closed, else it yields.
+  /// Handles a sharding that does not fit an earlier one for the same
+  /// dimension, or for its axis: if closed, it contradicts that; otherwise it
+  /// yields.
   mlir::LogicalResult refuse(Wish wish, mlir::StringAttr axis, Wish other);
-  /// Begins an error of it, and ends one with what settles it.
+  /// Begins an error about it; the other ends one with its remedy.
   mlir::InFlightDiagnostic report(const Asker &asker);
   mlir::LogicalResult advise(const Asker &asker,
                              mlir::InFlightDiagnostic &error);

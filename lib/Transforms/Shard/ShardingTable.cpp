@@ -1,4 +1,4 @@
-//===- ShardingTable.cpp - how values lie, and are left behind ------------===//
+//===- ShardingTable.cpp - shardings and partial axes of values -----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,4 +1,4 @@
-//===- SharedPadding.cpp - where it is cheaper to pad apart ---------------===//
+//===- SharedPadding.cpp - chooses shared or separate padding -------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -43,7 +43,7 @@ forEachTensor(const PaddedOp &entry,
     visit(value, tensor);
 }
 
-/// Adds what ops take longer for the padding that dimensions would not have
+/// Adds the extra time of ops for the padding that dimensions would not have
 /// alone.
 void PaddedSizes::addWork(MutableArrayRef<PlainDim> dims,
                           const FactorClasses &plain, PaddingCosts &costs) {
@@ -85,7 +85,7 @@ void PaddedSizes::addWork(MutableArrayRef<PlainDim> dims,
   }
 }
 
-/// Adds what gathering takes at the ops that merge such dimensions.
+/// Adds the time of gathering at the ops that merge such dimensions.
 void PaddedSizes::addGathers(MutableArrayRef<PlainDim> dims,
                              const FactorClasses &plain, PaddingCosts &costs) {
   for (PaddedOp &entry : ops)
@@ -112,8 +112,8 @@ void PaddedSizes::addGathers(MutableArrayRef<PlainDim> dims,
     }
 }
 
-/// Parts what merges a dimension whose padding costs more than to gather it.
-/// True if there was something.
+/// Separates merges of a dimension whose padding costs more than gathering it.
+/// True if there was one.
 bool PaddedSizes::partCostly() {
   llvm::erase_if(shared, [](const SharedPadding &one) {
     return !one.isParted(); // weighed again

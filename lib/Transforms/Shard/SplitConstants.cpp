@@ -1,13 +1,12 @@
-//===- SplitConstants.cpp - a constant of its own for every use -----------===//
+//===- SplitConstants.cpp - copies constants for every use ----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In and out: level 1. Constants, iotas and broadcasts make dimensions that
-// come from nowhere: one of them with two uses ties the shardings of two
-// computations that have nothing to do with each other. So each use gets its
-// own. What is computed from constants alone, as a mask from two iotas, ties as
-// much: whatever else uses it gets all that it is computed from. What still
-// lies alike after partitioning is merged there.
+// In and out: level 1. Constants, iotas and broadcasts make new dimensions: one
+// with two uses ties the shardings of two unrelated computations. So each use
+// gets a copy. Values computed from constants alone, such as a mask from two
+// iotas, tie as much: each further use gets copies of everything behind them.
+// Copies with equal shardings after partitioning are merged there.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
@@ -68,9 +67,9 @@ ConstantSplitter::ConstantSplitter(Block &body) : body(body) {
       constants.insert(&op);
 }
 
-/// A source is cloned for each of its uses, what is computed for each use that
-/// it serves: one for each of its own would double it at every step of a chain
-/// of ops that use a value twice.
+/// A source is cloned for each of its uses, a computed value for each source
+/// use that it serves: one for each of its own uses would double it at every
+/// step of a chain of ops that use a value twice.
 void ConstantSplitter::split(Operation &op) {
   bool perUse = isSource(op);
   llvm::MapVector<int64_t, SmallVector<OpOperand *>> groups;

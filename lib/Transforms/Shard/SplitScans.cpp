@@ -1,19 +1,19 @@
-//===- SplitScans.cpp - scans along dimensions that are split -------------===//
+//===- SplitScans.cpp - splits scans into shards --------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // In and out: level 1 with a sharding on every value. Running sums, products
-// and searches (cumsum, argmax, top_k) need their dimension whole. Where it is
+// and searches (cumsum, argmax, top_k) need their dimension whole. If it is
 // split, each shard does its part first, if the op knows how and that sends
-// less than gathering the dimension would. What was not done is noted, for who
-// explains the collectives.
+// less than gathering the dimension would. Otherwise the alternative is
+// recorded for --pp-explain.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "pp/Analysis/Factors.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
-#include "pp/Planner/ScanCosts.h"
+#include "pp/Planner/InShards.h"
 #include "pp/Transforms/Cause.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Sources.h"
@@ -41,7 +41,7 @@ static void computeInShards(ShardingOpInterface op, unsigned dim,
   Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
   for (Operation *built = first; built != op; built = built->getNextNode()) {
     built->setLoc(at);
-    // What is split there, is so because the operand is.
+    // A dimension is split there because the operand's is.
     const Layout ofBuilt = getLayout(built->getResult(0), mesh);
     inheritSources(built->getResult(0), op->getOperand(0), [&](int axis) {
       const auto *split = llvm::find_if(ofBuilt, [&](const AxisList &axes) {

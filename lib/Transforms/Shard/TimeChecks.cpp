@@ -1,9 +1,12 @@
-//===- TimeChecks.cpp - what cannot be done over micro-batches ------------===//
+//===- TimeChecks.cpp - refuses what micro-batches cannot do --------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: uses of values in a module with a time axis, during partitioning. Out:
+// errors; nothing is changed.
+//
 //===----------------------------------------------------------------------===//
-#include "TimeChecks.h"
+#include "Partition.h"
 
 using namespace mlir;
 using namespace pp;
@@ -62,8 +65,8 @@ LogicalResult pp::checkTime(OpOperand &use, const Layout &has,
   return error;
 }
 
-/// Whether `op`, or what reads it next, computes with `summed` and the sum of
-/// that: what a norm over the batch does.
+/// Whether `op`, or the next reader of its result, computes with `summed` and
+/// the sum of that, as a norm over the batch does.
 static bool isNorm(Operation *op, Value summed) {
   for (unsigned depth = 0; op && depth < 4; ++depth) {
     if (llvm::is_contained(op->getOperands(), summed))
@@ -90,7 +93,7 @@ InFlightDiagnostic pp::refuseSum(Operation *op, const MeshView &mesh,
   auto [summed, dim] = findSummed(sum, mesh, layoutOf);
   InFlightDiagnostic error =
       op->emitError("expects operands that exist per micro-batch, got operand ")
-      << index << ", which is made of a sum over all of them";
+      << index << ", which derives from a sum over all of them";
   if (summed)
     error << " along dimension " << dim << " of operand "
           << summed->getOperandNumber() << " of " << sum->getName();

@@ -25,7 +25,7 @@ namespace pp {
 
 namespace {
 
-/// A parameter, its gradient and what becomes of it.
+/// A parameter, its gradient and its new value.
 struct Update {
   unsigned argument;
   std::string name;

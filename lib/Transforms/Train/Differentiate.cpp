@@ -47,12 +47,12 @@ private:
   void numberForwardOps();
   void findDependences();
   LogicalResult differentiate(Operation *op);
-  /// Skips the exponential and its sum: what arrives at a softmax y leaves as
-  /// y (g - sum of g y), which reads two tensors and keeps one. False if `op`
-  /// is none.
+  /// Skips the exponential and its sum: the gradient g of a softmax y becomes y
+  /// (g - sum of g y), which reads two tensors and keeps one. False if `op` is
+  /// no softmax.
   bool differentiateSoftmax(Operation *op, Value upstream);
-  /// The sum of what has arrived at `value`, in forward order of its uses; null
-  /// if nothing has.
+  /// The sum of the contributions to `value`, in forward order of its uses;
+  /// null if there are none.
   Value gradientOf(Value value, int64_t origin);
   void appendGradients();
   void removeDeadOps();
@@ -68,7 +68,7 @@ private:
   llvm::DenseSet<Value> varied;
   /// Values that depend on an input or label: activations.
   llvm::DenseSet<Value> dataDependent;
-  /// What the uses of a value contributed, last use first.
+  /// Contributions of the uses of a value, last use first.
   llvm::DenseMap<Value, SmallVector<Value>> contributions;
   /// Gradients of activations.
   SmallVector<Value> activationGradients;
@@ -302,8 +302,8 @@ void Differentiator::removeDeadOps() {
   backwardOps.assign(kept.rbegin(), kept.rend());
 }
 
-/// What an activation's gradient is computed from is an input gradient: earlier
-/// layers wait for it. All else is needed for parameters alone and may be
+/// Operands of an activation's gradient are input gradients: earlier layers
+/// wait for them. All others are needed for parameters alone and may be
 /// computed later.
 void Differentiator::classify() {
   llvm::DenseSet<Operation *> backward(backwardOps.begin(), backwardOps.end());

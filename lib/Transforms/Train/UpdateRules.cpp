@@ -180,8 +180,8 @@ UpdatedValues pp::applyRule(Arithmetic &math, OptimizerAttr optimizer,
   Value mean = average(math, optimizer.getBeta1(), states[0], gradient);
   Value square = average(math, optimizer.getBeta2(), states[1],
                          math.mul(gradient, gradient));
-  // The root of what is corrected, rather than a corrected root: of the divisor
-  // it is then known how small and large it can be.
+  // The root of the corrected average, rather than a corrected root: this
+  // bounds the divisor.
   Value deviation =
       math.add(math.unary<SqrtOp>(math.scale(square, scalars.correction)),
                math.constant(optimizer.getEps(), square.getType()));

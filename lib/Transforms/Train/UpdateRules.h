@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formulas of torch.optim, written with graph ops. What depends on the step
-// alone is a scalar and computed in f64: 1 - 0.999^t cancels in f32.
+// The formulas of torch.optim, written with graph ops. Values that depend on
+// the step alone are scalars in f64: 1 - 0.999^t cancels in f32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_TRAIN_UPDATERULES_H

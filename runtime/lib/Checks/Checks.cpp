@@ -65,7 +65,7 @@ template <typename Check> static CheckResult checkWith(const Check &check) {
 
 static void checkStructureInto(const ppx::ArtifactT &artifact,
                                CheckResult &result) {
-  Report report(FindingKind::structure, result.operations);
+  FindingList report(FindingKind::structure, result.operations);
   checkArtifactStructure(artifact, report);
   result.findings = report.take();
 }
@@ -76,7 +76,7 @@ CheckResult pprt::checkStructure(const ppx::ArtifactT &artifact) {
 }
 
 /// Moves the findings of `report` to the end of `result`.
-static void append(CheckResult &result, Report &report) {
+static void append(CheckResult &result, FindingList &report) {
   for (Finding &finding : report.take())
     result.findings.push_back(std::move(finding));
 }
@@ -84,8 +84,8 @@ static void append(CheckResult &result, Report &report) {
 /// Checks communication between ranks, by the speakers of `classes`.
 static void checkCommunication(const Ranks &ranks, const RankClasses &classes,
                                CheckResult &result) {
-  Report mismatches(FindingKind::mismatch, result.operations);
-  Report deadlocks(FindingKind::deadlock, result.operations);
+  FindingList mismatches(FindingKind::mismatch, result.operations);
+  FindingList deadlocks(FindingKind::deadlock, result.operations);
   const std::vector<Rendezvous> matched =
       matchCommunication(ranks, classes, mismatches);
   if (mismatches.empty())
@@ -120,7 +120,7 @@ static void checkCommunication(const Ranks &ranks, CheckResult &result) {
   const uint64_t most = mostInstructions(ranks.artifact);
   const auto classes = RankClasses::coarsest(ranks, result.operations);
   if (const uint64_t count = countInstructions(ranks, classes); count > most) {
-    Report report(FindingKind::structure, result.operations);
+    FindingList report(FindingKind::structure, result.operations);
     report.add(
         text("expects ranks of one program to meet the same programs, or "
              "at most ",
@@ -147,18 +147,18 @@ static void checkArtifactInto(const ppx::ArtifactT &artifact,
   const Ranks ranks(artifact, *mesh);
 
   if (options.memoryLimit) {
-    Report memory(FindingKind::memory, result.operations);
+    FindingList memory(FindingKind::memory, result.operations);
     checkMemory(ranks, *options.memoryLimit, memory);
     append(result, memory);
   }
 
-  Report races(FindingKind::race, result.operations);
+  FindingList races(FindingKind::race, result.operations);
   checkRaces(ranks, races);
   const bool isOrdered = races.empty();
   append(result, races);
 
   if (isOrdered) {
-    Report clobbers(FindingKind::clobber, result.operations);
+    FindingList clobbers(FindingKind::clobber, result.operations);
     checkContents(ranks, clobbers);
     append(result, clobbers);
   }

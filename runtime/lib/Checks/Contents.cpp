@@ -74,7 +74,7 @@ private:
 /// Checks one program section by section.
 class ContentCheck {
 public:
-  ContentCheck(const Ranks &ranks, uint32_t programIndex, Report &report);
+  ContentCheck(const Ranks &ranks, uint32_t programIndex, FindingList &report);
   void check();
 
 private:
@@ -89,7 +89,7 @@ private:
   const ppx::ArtifactT &artifact;
   const ppx::ProgramT &program;
   const Mesh &mesh;
-  Report &report;
+  FindingList &report;
   Arena arena;
   /// Numbers of parts of the step, by their axes and coordinates.
   std::map<std::vector<int64_t>, uint32_t> parts;
@@ -157,7 +157,7 @@ const std::optional<Content> *Arena::findForeign(uint32_t slot,
 }
 
 ContentCheck::ContentCheck(const Ranks &ranks, uint32_t programIndex,
-                           Report &report)
+                           FindingList &report)
     : artifact(ranks.artifact), program(*artifact.programs[programIndex]),
       mesh(ranks.mesh), report(report), arena(program) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
@@ -252,7 +252,7 @@ void ContentCheck::check() {
   report.work(arena.operations());
 }
 
-void checks::checkContents(const Ranks &ranks, Report &report) {
+void checks::checkContents(const Ranks &ranks, FindingList &report) {
   for (uint32_t i = 0; i < ranks.artifact.programs.size() && report.empty();
        ++i)
     ContentCheck(ranks, i, report).check();

@@ -28,7 +28,7 @@ public:
       : graph(graph), ranks(ranks) {}
 
   /// `head` is not complete.
-  void report(DependencyGraph::Node head, Report &report) const;
+  void report(DependencyGraph::Node head, FindingList &report) const;
 
 private:
   using Node = DependencyGraph::Node;
@@ -96,8 +96,8 @@ std::string CycleFinder::describeNode(Node node) const {
 }
 
 std::string CycleFinder::describeCycle(const std::vector<Hop> &cycle) const {
-  std::string result =
-      describeNode(cycle.front().waiter) + ": expects to complete, got a cycle";
+  std::string result = describeNode(cycle.front().waiter) +
+                       ": never completes: a cycle of waits";
   size_t between = 0;
   bool isFirst = true;
   for (size_t i = 0; i < cycle.size(); ++i) {
@@ -122,7 +122,7 @@ std::string CycleFinder::describeCycle(const std::vector<Hop> &cycle) const {
   return result;
 }
 
-void CycleFinder::report(Node head, Report &report) const {
+void CycleFinder::report(Node head, FindingList &report) const {
   // Every incomplete node waits for an incomplete one, so walking back must
   // reach a node twice.
   std::vector<bool> seen(graph.size());
@@ -137,7 +137,7 @@ void CycleFinder::report(Node head, Report &report) const {
 
 void checks::checkDeadlock(const Ranks &ranks, const RankClasses &classes,
                            const std::vector<Rendezvous> &matched,
-                           Report &report) {
+                           FindingList &report) {
   for (Section section : kSections) {
     uint64_t operations = 0;
     DependencyGraph graph(ranks, classes, matched, section, operations);

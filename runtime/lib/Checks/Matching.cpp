@@ -54,7 +54,7 @@ using Sequences = std::vector<std::vector<InstructionRef>>;
 class Matcher {
 public:
   Matcher(const Ranks &ranks, const RankClasses &classes, Section section,
-          Report &report, std::vector<Rendezvous> &matched)
+          FindingList &report, std::vector<Rendezvous> &matched)
       : ranks(ranks), classes(classes), section(section), report(report),
         matched(matched) {}
 
@@ -70,7 +70,7 @@ private:
   const Ranks &ranks;
   const RankClasses &classes;
   const Section section;
-  Report &report;
+  FindingList &report;
   std::vector<Rendezvous> &matched;
 };
 
@@ -212,7 +212,7 @@ void Matcher::match() {
 
 std::vector<Rendezvous> checks::matchCommunication(const Ranks &ranks,
                                                    const RankClasses &classes,
-                                                   Report &report) {
+                                                   FindingList &report) {
   std::vector<Rendezvous> matched;
   for (Section section : kSections)
     Matcher(ranks, classes, section, report, matched).match();

@@ -10,7 +10,8 @@
 using namespace pprt;
 using namespace pprt::checks;
 
-void checks::checkMemory(const Ranks &ranks, uint64_t limit, Report &report) {
+void checks::checkMemory(const Ranks &ranks, uint64_t limit,
+                         FindingList &report) {
   for (const std::unique_ptr<ppx::ProgramT> &program :
        ranks.artifact.programs) {
     report.work(1);

@@ -9,7 +9,7 @@
 #ifndef PPRT_LIB_CHECKS_PASSES_H
 #define PPRT_LIB_CHECKS_PASSES_H
 
-#include "Report.h"
+#include "FindingList.h"
 #include "pprt/RankClasses.h"
 
 #include <functional>
@@ -21,14 +21,15 @@ namespace pprt::checks {
 using Rendezvous = std::vector<InstructionRef>;
 
 // Structure*.cpp
-void checkArtifactStructure(const ppx::ArtifactT &artifact, Report &report);
-void checkKernels(const ppx::ArtifactT &artifact, Report &report);
-void checkArguments(const ppx::ArtifactT &artifact, Report &report);
+void checkArtifactStructure(const ppx::ArtifactT &artifact,
+                            FindingList &report);
+void checkKernels(const ppx::ArtifactT &artifact, FindingList &report);
+void checkArguments(const ppx::ArtifactT &artifact, FindingList &report);
 void checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                       Report &report);
+                       FindingList &report);
 /// Assumes sound arguments, outputs and instructions.
 void checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                 Report &report);
+                 FindingList &report);
 /// Whether the argument keeps its value from section to section.
 inline bool isPersistent(const ppx::ArgumentT &argument) {
   return argument.role == ppx::Role_param || argument.role == ppx::Role_state;
@@ -62,18 +63,18 @@ template <typename Enum> bool isOneOf(Enum value, Enum first, Enum last) {
 }
 
 // Memory.cpp
-void checkMemory(const Ranks &ranks, uint64_t limit, Report &report);
+void checkMemory(const Ranks &ranks, uint64_t limit, FindingList &report);
 // Races.cpp
-void checkRaces(const Ranks &ranks, Report &report);
+void checkRaces(const Ranks &ranks, FindingList &report);
 // Contents.cpp; assumes that there are no races.
-void checkContents(const Ranks &ranks, Report &report);
+void checkContents(const Ranks &ranks, FindingList &report);
 // Matching.cpp; returns instructions of the speakers of `classes`.
 std::vector<Rendezvous> matchCommunication(const Ranks &ranks,
                                            const RankClasses &classes,
-                                           Report &report);
+                                           FindingList &report);
 // Deadlock.cpp; `matched` is complete, for the same classes.
 void checkDeadlock(const Ranks &ranks, const RankClasses &classes,
-                   const std::vector<Rendezvous> &matched, Report &report);
+                   const std::vector<Rendezvous> &matched, FindingList &report);
 
 } // namespace pprt::checks
 

@@ -63,7 +63,7 @@ private:
 class SectionRaces {
 public:
   SectionRaces(const ppx::ArtifactT &artifact, const ppx::ProgramT &program,
-               Section section, const Memory &memory, Report &report);
+               Section section, const Memory &memory, FindingList &report);
 
   void check();
 
@@ -94,7 +94,7 @@ private:
   const InstructionList &list;
   const QueueOrder order;
   const Memory &memory;
-  Report &report;
+  FindingList &report;
 
   std::vector<uint32_t> visits; ///< instructions, each after those it waits for
   /// Instruction visits[i] has accesses[first[i] .. first[i + 1]).
@@ -113,7 +113,7 @@ private:
 
 SectionRaces::SectionRaces(const ppx::ArtifactT &artifact,
                            const ppx::ProgramT &program, Section section,
-                           const Memory &memory, Report &report)
+                           const Memory &memory, FindingList &report)
     : artifact(artifact), program(program), section(section),
       list(instructionsOf(program, section)),
       order(list, program.queues.size()), memory(memory), report(report),
@@ -154,7 +154,7 @@ void SectionRaces::note(size_t position, size_t access, Race race) {
   if (race.earlierWrites && !noted.earlierWrites)
     noted = race;
   // Only these are reported.
-  if (races.size() > Report::kMaximumFindings)
+  if (races.size() > FindingList::kMaximumFindings)
     races.erase(std::prev(races.end()));
 }
 
@@ -207,7 +207,7 @@ void SectionRaces::check() {
     reportRace(visits[place.first], accesses[place.second], race);
 }
 
-void checks::checkRaces(const Ranks &ranks, Report &report) {
+void checks::checkRaces(const Ranks &ranks, FindingList &report) {
   for (size_t i = 0; i < ranks.artifact.programs.size(); ++i) {
     const Memory memory(*ranks.artifact.programs[i]);
     report.work(memory.segmentCount());

@@ -19,7 +19,7 @@ using namespace pprt;
 using namespace pprt::checks;
 
 static void checkGroups(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                        Report &report) {
+                        FindingList &report) {
   for (size_t i = 0; i < artifact.groups.size(); ++i) {
     report.work(1 + artifact.groups[i]->axes.size());
     Status status = mesh.verify(*artifact.groups[i]);
@@ -30,7 +30,7 @@ static void checkGroups(const ppx::ArtifactT &artifact, const Mesh &mesh,
 
 /// Checks that every rank of the mesh runs exactly one program.
 static void checkRanks(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                       Report &report) {
+                       FindingList &report) {
   uint64_t listed = 0;
   for (const auto &program : artifact.programs)
     listed += program->ranks.size();
@@ -51,8 +51,7 @@ static void checkRanks(const ppx::ArtifactT &artifact, const Mesh &mesh,
                         mesh.worldSize(), ", got ", rank));
       else if (seen[rank])
         report.add(text("program '", program->name,
-                        "' expects ranks of its own, got rank ", rank,
-                        " twice"));
+                        "' expects each rank once, got rank ", rank, " twice"));
       else
         seen[rank] = true;
     }
@@ -60,7 +59,7 @@ static void checkRanks(const ppx::ArtifactT &artifact, const Mesh &mesh,
 }
 
 static void checkSlot(const ppx::ProgramT &program, size_t index,
-                      Report &report) {
+                      FindingList &report) {
   const ppx::SlotT &slot = *program.slots[index];
   auto fail = [&](const std::string &message) {
     report.add(text("program '", program.name, "', slot ", index, " '",
@@ -89,7 +88,7 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
 
 /// Checks that a part lies within an earlier slot that is whole.
 static void checkPart(const ppx::ProgramT &program, size_t index,
-                      Report &report) {
+                      FindingList &report) {
   const ppx::SlotT &part = *program.slots[index];
   if (part.part_of == -1)
     return;
@@ -108,7 +107,7 @@ static void checkPart(const ppx::ProgramT &program, size_t index,
 }
 
 /// An arena is allocated whole, so it ends with its last slot.
-static void checkArena(const ppx::ProgramT &program, Report &report) {
+static void checkArena(const ppx::ProgramT &program, FindingList &report) {
   uint64_t end = 0;
   for (const auto &slot : program.slots)
     end = std::max(end, slot->offset + slot->bytes);
@@ -118,7 +117,8 @@ static void checkArena(const ppx::ProgramT &program, Report &report) {
                     " bytes, got ", program.arena_bytes));
 }
 
-static void checkSlotsAndQueues(const ppx::ProgramT &program, Report &report) {
+static void checkSlotsAndQueues(const ppx::ProgramT &program,
+                                FindingList &report) {
   for (size_t i = 0; i < program.slots.size(); ++i) {
     report.work(1 + program.slots[i]->shape.size());
     checkSlot(program, i, report);
@@ -140,7 +140,7 @@ static void checkSlotsAndQueues(const ppx::ProgramT &program, Report &report) {
 }
 
 void checks::checkArtifactStructure(const ppx::ArtifactT &artifact,
-                                    Report &report) {
+                                    FindingList &report) {
   Expected<Mesh> mesh = Mesh::create(artifact.axes);
   if (!mesh)
     return report.add(mesh.status().message());

@@ -31,7 +31,7 @@ std::optional<std::vector<uint64_t>> checks::shardShape(
 template <typename Tensor>
 static bool checkSharding(const ppx::ArtifactT &artifact,
                           const std::string &what, const Tensor &tensor,
-                          Report &report) {
+                          FindingList &report) {
   auto fail = [&](const std::string &message) {
     report.add(what + " expects " + message);
     return false;
@@ -58,7 +58,7 @@ static bool checkSharding(const ppx::ArtifactT &artifact,
 /// Checks the common parts of arguments and outputs: element, shapes, sharding.
 template <typename Tensor>
 static bool checkTensor(const ppx::ArtifactT &artifact, const std::string &what,
-                        const Tensor &tensor, Report &report) {
+                        const Tensor &tensor, FindingList &report) {
   report.work(1 + tensor.shape.size());
   auto fail = [&](const std::string &message) {
     report.add(what + " expects " + message);
@@ -83,7 +83,7 @@ static bool checkTensor(const ppx::ArtifactT &artifact, const std::string &what,
 /// shards, possibly one micro-batch at a time.
 static void checkArgumentSlots(const ppx::ArtifactT &artifact,
                                const std::string &what, size_t argumentIndex,
-                               Report &report) {
+                               FindingList &report) {
   const ppx::ArgumentT &argument = *artifact.arguments[argumentIndex];
   auto fail = [&](const std::string &message) {
     report.add(what + " expects " + message);
@@ -118,7 +118,7 @@ static void checkArgumentSlots(const ppx::ArtifactT &artifact,
 
 /// Checks that parameters and states of one program do not overlap.
 static void checkPersistentSlots(const ppx::ArtifactT &artifact,
-                                 size_t programIndex, Report &report) {
+                                 size_t programIndex, FindingList &report) {
   const ppx::ProgramT &program = *artifact.programs[programIndex];
   auto slotOf = [&](size_t argument) -> const ppx::SlotT & {
     return *program.slots[size_t(program.argument_slots[argument])];
@@ -142,7 +142,7 @@ static void checkPersistentSlots(const ppx::ArtifactT &artifact,
 }
 
 static void checkArgument(const ppx::ArtifactT &artifact, size_t index,
-                          Report &report) {
+                          FindingList &report) {
   const ppx::ArgumentT &argument = *artifact.arguments[index];
   const std::string what = "argument '" + argument.name + "'";
   if (!isOneOf(argument.role, ppx::Role_MIN, ppx::Role_MAX))
@@ -189,7 +189,7 @@ static void checkArgument(const ppx::ArtifactT &artifact, size_t index,
 }
 
 static void checkOutput(const ppx::ArtifactT &artifact,
-                        const ppx::OutputT &output, Report &report) {
+                        const ppx::OutputT &output, FindingList &report) {
   const std::string what = "output '" + output.name + "'";
   if (!isOneOf(output.role, ppx::OutputRole_MIN, ppx::OutputRole_MAX))
     return report.add(
@@ -199,7 +199,8 @@ static void checkOutput(const ppx::ArtifactT &artifact,
     report.add(what + " expects one element as the loss");
 }
 
-void checks::checkArguments(const ppx::ArtifactT &artifact, Report &report) {
+void checks::checkArguments(const ppx::ArtifactT &artifact,
+                            FindingList &report) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     checkArgument(artifact, i, report);
   for (const auto &output : artifact.outputs)

@@ -23,7 +23,7 @@ namespace {
 class InstructionChecker {
 public:
   InstructionChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                     const ppx::ProgramT &program, Report &report);
+                     const ppx::ProgramT &program, FindingList &report);
 
   void checkSection(Section section);
   /// Number of stages and groups that a rank sends to, receives from or meets.
@@ -58,7 +58,7 @@ private:
   const ppx::ArtifactT &artifact;
   const Mesh &mesh;
   const ppx::ProgramT &program;
-  Report &report;
+  FindingList &report;
   /// Stages that the program runs on, in ascending order.
   std::vector<uint32_t> stages;
   /// (opcode, peer stage or group) -> the queue that carries it.
@@ -75,7 +75,7 @@ private:
 InstructionChecker::InstructionChecker(const ppx::ArtifactT &artifact,
                                        const Mesh &mesh,
                                        const ppx::ProgramT &program,
-                                       Report &report)
+                                       FindingList &report)
     : artifact(artifact), mesh(mesh), program(program), report(report) {
   for (uint32_t rank : program.ranks)
     stages.push_back(mesh.stage(rank));
@@ -370,7 +370,7 @@ void InstructionChecker::checkOverlap() {
 }
 
 void checks::checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                               Report &report) {
+                               FindingList &report) {
   // Instructions are checked against kernels, arguments and outputs.
   if (!report.empty())
     return;

@@ -20,7 +20,7 @@ namespace {
 class ContractionChecker {
 public:
   ContractionChecker(const ppx::KernelT &kernel,
-                     const ppx::ContractionT &contraction, Report &report)
+                     const ppx::ContractionT &contraction, FindingList &report)
       : kernel(kernel), contraction(contraction), report(report) {}
 
   void check();
@@ -45,7 +45,7 @@ private:
 
   const ppx::KernelT &kernel;
   const ppx::ContractionT &contraction;
-  Report &report;
+  FindingList &report;
 };
 
 } // namespace
@@ -280,7 +280,7 @@ void ContractionChecker::checkParameters() {
 
 /// Checks that every GPU can launch the kernel.
 static void checkLaunch(const ppx::KernelT &kernel,
-                        const ppx::CompiledKernelT &body, Report &report) {
+                        const ppx::CompiledKernelT &body, FindingList &report) {
   constexpr uint64_t kMostBlocks = (uint64_t(1) << 31) - 1;
   constexpr uint32_t kMostThreads = 1024;
   const bool isLaunched = body.grid > 0 && body.block > 0;
@@ -336,7 +336,7 @@ void ContractionChecker::check() {
 
 /// Checks that the last parameter holds the scratch of one range of rows.
 static void checkScratch(const ppx::KernelT &kernel, uint64_t bytes,
-                         Report &report) {
+                         FindingList &report) {
   if (bytes == 0)
     return;
   if (kernel.parameters.empty() ||
@@ -347,7 +347,7 @@ static void checkScratch(const ppx::KernelT &kernel, uint64_t bytes,
                     bytes, " bytes, for its scratch, got none"));
 }
 
-void checks::checkKernels(const ppx::ArtifactT &artifact, Report &report) {
+void checks::checkKernels(const ppx::ArtifactT &artifact, FindingList &report) {
   for (const auto &kernel : artifact.kernels) {
     report.work(1 + kernel->parameters.size());
     for (const auto &parameter : kernel->parameters)

@@ -26,7 +26,7 @@ namespace {
 class StageChecker {
 public:
   StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
-               Report &report);
+               FindingList &report);
 
   void checkHolders(size_t argument);
   void checkStagesOf(const ppx::OutputT &output);
@@ -46,7 +46,7 @@ private:
 
   const ppx::ArtifactT &artifact;
   const Mesh &mesh;
-  Report &report;
+  FindingList &report;
   std::vector<std::set<uint32_t>> programsOf; ///< by stage
   std::vector<std::set<uint32_t>> stagesOf;   ///< by program
   /// By program, the first of those connected with it by shared stages.
@@ -60,7 +60,7 @@ private:
 } // namespace
 
 StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                           Report &report)
+                           FindingList &report)
     : artifact(artifact), mesh(mesh), report(report),
       programsOf(mesh.stageCount()), stagesOf(artifact.programs.size()),
       emits(artifact.outputs.size()), loads(artifact.arguments.size()) {
@@ -222,7 +222,7 @@ void StageChecker::checkEmitters(uint32_t index) {
 }
 
 void checks::checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                         Report &report) {
+                         FindingList &report) {
   if (!report.empty())
     return;
   StageChecker checker(artifact, mesh, report);

@@ -24,7 +24,7 @@ TEST_F(FilesTest, InputsThatCannotBeRead) {
             folder + ": expects a regular file or a pipe, got a directory");
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(shorten(InputFile::open(path("pipe")).status().message(), folder),
-            "pipe: expects a pipe that somebody writes to, got an empty one");
+            "pipe: expects data in the pipe, got an empty one");
 }
 
 /// As a shell's <(command) passes it.
@@ -194,6 +194,5 @@ TEST_F(FilesTest, OutputsThatCannotBeWritten) {
   EXPECT_TRUE(writeFile("/dev/null", "x", 1).ok());
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(shorten(writeFile(path("pipe"), "x", 1).message(), folder),
-            "pipe: expects a pipe that somebody reads, got one without a "
-            "reader");
+            "pipe: expects a pipe with a reader, got one without");
 }

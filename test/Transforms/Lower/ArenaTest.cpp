@@ -8,7 +8,7 @@
 // live at once, so that the bound is no larger than that over all orders.
 //
 //===----------------------------------------------------------------------===//
-#include "ArenaLayout.h"
+#include "Slots.h"
 #include "Testing.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/IR/Aspects.h"

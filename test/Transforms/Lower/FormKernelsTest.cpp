@@ -6,7 +6,7 @@
 // interpreter, and every contraction's record against its kernel's body.
 //
 //===----------------------------------------------------------------------===//
-#include "FormContractions.h"
+#include "FormKernels.h"
 #include "Testing.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

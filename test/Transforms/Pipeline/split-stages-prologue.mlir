@@ -36,7 +36,7 @@ module {
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"},
                   %w: tensor<2xf32> {pp.role = #pp.role<param>, pp.name = "w"})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
-    // expected-error@+1 {{of kind prologue expects what is computed from parameters and states alone, got an operand that is not (step_c5)}}
+    // expected-error@+1 {{of kind prologue expects operands computed from parameters and states alone, got another one (step_c5)}}
     %a = pp.all_gather %x dims [0] over @mesh ["dp"] {pp.kind = #pp.kind<prologue>} : (tensor<4xf32>) -> tensor<8xf32>
     %d = pp.reduce sum %a dims [0] {pp.stages = array<i64: 0>} : tensor<8xf32> -> tensor<f32>
     %e = pp.accumulate %d over "mb" : tensor<f32>

@@ -88,7 +88,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, zero = 1, seeds = [#pp.
 // -----
 
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, seeds = [#pp.seed<"x", [{"dp"}], 0, barrier>]>} {
-  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"dp"}], 0, barrier> expects a value that the model computes, for 'barrier' tells its readers from what it is made of; leave 'barrier' out}}
+  // expected-error @below {{argument "x": seed #pp.seed<"x", [{"dp"}], 0, barrier> expects a value that the model computes: 'barrier' separates a value's readers from its producer; leave 'barrier' out}}
   func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>}) {
     return
   }

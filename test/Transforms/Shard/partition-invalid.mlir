@@ -7,7 +7,7 @@ module {
       -> (tensor<8xf32> {pp.sharding = #pp.sharding<@mesh, [{"mb"}]>}) {
     %0 = pp.reduce sum %x dims [0] {pp.shardings = [#pp.sharding<@mesh, []>]} : tensor<8xf32> -> tensor<f32> // expected-note {{the sum}}
     %1 = pp.broadcast %0 dims [] {pp.shardings = [#pp.sharding<@mesh, [{"mb"}]>]} : tensor<f32> -> tensor<8xf32>
-    // expected-error @above {{expects operands that exist per micro-batch, got operand 0, which is made of a sum over all of them along dimension 0 of operand 0 of pp.reduce: microbatches=1 leaves the batch whole}}
+    // expected-error @above {{expects operands that exist per micro-batch, got operand 0, which derives from a sum over all of them along dimension 0 of operand 0 of pp.reduce: microbatches=1 leaves the batch whole}}
     return %1 : tensor<8xf32>
   }
 }
@@ -45,7 +45,7 @@ module {
       -> (tensor<8x4xf32> {pp.sharding = #pp.sharding<@mesh, [{"mb"}, {}]>}) {
     %0 = pp.reduce sum %x dims [0] {pp.shardings = [#pp.sharding<@mesh, [{}]>]} : tensor<8x4xf32> -> tensor<4xf32> // expected-note {{the sum}}
     %1 = pp.neg %0 {pp.shardings = [#pp.sharding<@mesh, [{}]>]} : tensor<4xf32>
-    // expected-error @below {{expects operands that exist per micro-batch, got operand 0, which is made of a sum over all of them along dimension 0 of operand 0 of pp.reduce: microbatches=1 leaves the batch whole, and a norm of each sample alone, such as group norm, has no such sum}}
+    // expected-error @below {{expects operands that exist per micro-batch, got operand 0, which derives from a sum over all of them along dimension 0 of operand 0 of pp.reduce: microbatches=1 leaves the batch whole, and a norm of each sample alone, such as group norm, has no such sum}}
     %2 = pp.broadcast %1 dims [1] {pp.shardings = [#pp.sharding<@mesh, [{"mb"}, {}]>]} : tensor<4xf32> -> tensor<8x4xf32>
     %3 = pp.add %x, %2 {pp.shardings = [#pp.sharding<@mesh, [{"mb"}, {}]>]} : tensor<8x4xf32>
     return %3 : tensor<8x4xf32>

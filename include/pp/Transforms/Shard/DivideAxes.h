@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For the passes that find where axes are to be divided. In: a module of
-// level 1 with a plan and a mesh. Out: the same with other axes, and whatever
-// named one that was divided names its parts. No collective is there yet.
+// For the passes that divide axes. In: a module of level 1 with a plan and a
+// mesh, without collectives. Out: the same with divided axes; all attributes
+// name the parts.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TRANSFORMS_SHARD_DIVIDEAXES_H
@@ -15,12 +15,12 @@
 
 namespace pp {
 
-/// Divides axes of the mesh of a module of level 1, in its plan and in whatever
-/// names them.
+/// Divides axes of the mesh of a module of level 1, in its plan and in all
+/// attributes.
 void divideAxes(mlir::ModuleOp module, const AxisDivisions &divisions);
 
-/// Gives a module of level 1 a plan, and its mesh the axes of that. Whatever
-/// names one that the plan has in parts names these.
+/// Gives a module of level 1 a plan, and its mesh the plan's axes. Attributes
+/// that name an axis which the plan has in parts name the parts.
 void setPlan(mlir::ModuleOp module, PlanAttr plan);
 
 } // namespace pp

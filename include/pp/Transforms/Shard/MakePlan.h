@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `pp-make-plan` and `--pp-parallelize` make of the keys of PlanKeys.def.
-// What they leave open (shardings, stage cuts) stays open in the plan; later
-// passes fill it in.
+// `pp-make-plan` and `--pp-parallelize` make a plan from the keys of
+// PlanKeys.def. Absent seeds and stage cuts stay open; later passes fill them
+// in.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TRANSFORMS_SHARD_MAKEPLAN_H
@@ -16,8 +16,7 @@
 
 namespace pp {
 
-/// A plan that is there already was decided for a reason: refuses to replace
-/// it.
+/// Refuses to replace a plan that is there already.
 mlir::LogicalResult checkHasNoPlan(mlir::ModuleOp module);
 
 /// Writes the plan onto the module and adds its `pp.mesh @mesh`. Without an

@@ -2,17 +2,17 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a mesh, its links, a tensor shape, the sharding the tensor has and the
-// one it shall have. Out: the cheapest sequence of collectives between the two,
-// with the sharding, the bytes sent and the predicted time of every step; or
-// the reason why no sequence exists. The search is exhaustive over the
-// shardings of the mesh, so a plan passes through full replication only when
-// nothing is cheaper. Of more than five axes that move, it is over the ways on
-// which each goes from where it is to where it shall be.
+// In: a mesh, its links, a tensor shape, the tensor's sharding and the wanted
+// one. Out: the cheapest sequence of collectives between the two, with the
+// sharding, the bytes sent and the predicted time of every step; or the reason
+// why there is none. The search is exhaustive over the shardings of the mesh,
+// so a plan passes through full replication only if nothing is cheaper. If more
+// than five axes move, it searches only ways on which each axis goes straight
+// to its target.
 //
-// Assumed: the shape is already padded, so that both shardings divide it
-// evenly. Nothing here knows MLIR: the partitioner translates attributes to
-// these structs and steps to ops.
+// Assumed: the shape is padded, so that both shardings divide it evenly.
+// Nothing here knows MLIR: the partitioner translates attributes to these
+// structs and steps to ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,8 +31,8 @@ namespace pp::reshard {
 struct MeshAxis {
   std::string name;
   int64_t size;
-  /// No collective runs over this axis (stage and time axes): what it splits or
-  /// leaves partial at the source, it splits or leaves partial at the target.
+  /// No collective runs over this axis (stage and time axes): it splits the
+  /// same dimension, or leaves the same partial value, at source and target.
   bool fixed = false;
 };
 using Mesh = std::vector<MeshAxis>;
@@ -102,9 +102,8 @@ struct ReshardStep {
 /// Spells a step: `all_to_all(dim=0, split_dim=1) over {"dp"}`.
 std::string toString(const ReshardStep &step, const Mesh &mesh);
 
-/// The cheapest way from one sharding to another. No steps and no reason: the
-/// two are the same. Axes of size 1 never appear: they neither split anything
-/// nor leave anything to combine.
+/// The cheapest way from one sharding to another. If they are equal there are
+/// no steps and no reason. Axes of size 1 never appear.
 struct ReshardPlan {
   std::vector<ReshardStep> steps;
   double cost = 0; ///< seconds
@@ -113,20 +112,19 @@ struct ReshardPlan {
   bool reachable() const { return whyUnreachable.empty(); }
 };
 
-/// Which axes collectives may run over, besides not over fixed ones.
+/// The axes, except fixed ones, that collectives may run over.
 enum class AxisChoice {
-  /// Any. An axis that neither sharding uses can still save bytes: its devices
+  /// All. An axis that neither sharding uses can still save bytes: its devices
   /// share the work of copies, as in all_slice, all_reduce, all_gather.
   Any,
-  /// Those that the source or the target uses.
+  /// The axes of the source and the target.
   Used
 };
 
-/// Plans one reshard. Of equally cheap plans it takes one with the fewest
-/// steps; the same input always gives the same plan. Input that makes no sense
-/// (an axis used twice, a shape that does not divide) is reported in
-/// `whyUnreachable`, as are targets that no collectives lead to: nothing makes
-/// a value partial.
+/// Plans one reshard. Among equally cheap plans it takes one with the fewest
+/// steps; the same input always gives the same plan. `whyUnreachable` reports
+/// invalid input (an axis used twice, a shape that does not divide), and
+/// targets that no collectives lead to: nothing makes a value partial.
 ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
                         int64_t elementBytes, const TensorSharding &from,
                         const TensorSharding &to, const LinkModel &links,

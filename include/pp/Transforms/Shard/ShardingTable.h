@@ -1,9 +1,9 @@
-//===- ShardingTable.h - how values lie, and are left behind ----*- C++ -*-===//
+//===- ShardingTable.h - shardings and partial axes of values ---*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // The shardings that propagation wrote, with the axes over which an op leaves
-// its result partial, which no attribute says.
+// its result partial, which no attribute stores.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TRANSFORMS_SHARD_SHARDINGTABLE_H
@@ -16,11 +16,11 @@ namespace pp {
 
 class ShardingTable {
 public:
-  /// Of a module of level graph with a sharding on every value, which is
-  /// checked.
+  /// For a module of level graph; reports a value without a sharding.
   static mlir::FailureOr<ShardingTable> of(mlir::ModuleOp module);
 
-  /// How an argument, or the result of an op as it comes from the op, lies.
+  /// The sharding of an argument, or of the result of an op before any
+  /// collective.
   ShardingAttr lookup(mlir::Value value) const;
 
   mlir::func::FuncOp main;

@@ -1,4 +1,4 @@
-//===- Moves.cpp - Every collective that applies to a state ---------------===//
+//===- Moves.cpp - collectives that apply to a state ----------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -47,7 +47,7 @@ public:
   }
 
   void listTowards(const State &to) {
-    const Layout goal(problem, to);
+    const AxesByUse goal(problem, to);
     for (int dim = 0; dim < problem.rank(); ++dim) {
       const AxisList &axes = layout.dims[dim];
       const int stay = commonPrefix(axes, goal.dims[dim]);
@@ -80,7 +80,7 @@ public:
 
 private:
   /// The next axes of `dim`, which has those before them, from where they are.
-  void listArrivals(int dim, const Layout &goal) {
+  void listArrivals(int dim, const AxesByUse &goal) {
     AxisList chosen;
     for (int i = layout.dims[dim].size(); i < goal.dims[dim].size(); ++i) {
       chosen.push(goal.dims[dim][i]);
@@ -98,7 +98,7 @@ private:
   }
 
   /// The minor axes of `dim`, all but at most `stay`.
-  void listDepartures(int dim, int stay, const Layout &goal) {
+  void listDepartures(int dim, int stay, const AxesByUse &goal) {
     const AxisList &axes = layout.dims[dim];
     for (int n = 1; n <= axes.size() - stay; ++n) {
       if (problem.fixed[axes[axes.size() - n]])
@@ -260,8 +260,9 @@ private:
     visit(move);
   }
 
-  /// What each device sends at least, in the rounds of algorithms that double
-  /// the distance: one call over two axes takes no more than one over each.
+  /// Bytes that each device sends at least, in the rounds of algorithms that
+  /// double the distance: one call over two axes takes no more than one over
+  /// each.
   void price(Move &move) const {
     double n = static_cast<double>(groupSize(problem, move.axes));
     double rounds = std::ceil(std::log2(n));
@@ -301,7 +302,7 @@ private:
 
   const Problem &problem;
   State state;
-  Layout layout;
+  AxesByUse layout;
   const std::function<void(const Move &)> &visit;
   double bytes;                        ///< of the local tensor before the move
   std::array<int64_t, maxRank> shards; ///< per dimension
@@ -320,8 +321,9 @@ bool isUsedAlike(const Problem &problem, const State &from, const State &to,
   const int place = from.place(axis);
   return place == to.place(axis) &&
          (place >= State::partial ||
-          from.position(axis) < commonPrefix(Layout(problem, from).dims[place],
-                                             Layout(problem, to).dims[place]));
+          from.position(axis) <
+              commonPrefix(AxesByUse(problem, from).dims[place],
+                           AxesByUse(problem, to).dims[place]));
 }
 
 void forEachMove(const Problem &problem, const State &state, bool withPermutes,

@@ -2,15 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public side of the planner: it refuses what makes no sense, translates
+// The public side of the planner: it refuses invalid input, translates
 // shardings to search states and back (axes of size 1 vanish on the way), and
-// remembers plans.
+// caches plans.
 //
 //===----------------------------------------------------------------------===//
 
 #include "pp/Transforms/Shard/ReshardPlanner.h"
 
-#include "Search.h"
+#include "State.h"
 #include "Text.h"
 
 #include <algorithm>
@@ -157,7 +157,7 @@ struct Translation {
   }
 
   TensorSharding shardingOf(const State &state) const {
-    Layout layout(problem, state);
+    AxesByUse layout(problem, state);
     TensorSharding sharding;
     for (int dim = 0; dim < problem.rank(); ++dim)
       sharding.dims.push_back(onMesh(layout.dims[dim]));
@@ -174,7 +174,7 @@ struct Translation {
     return movable;
   }
 
-  /// What the partial axes that matter are reduced with.
+  /// The reduction of the partial axes that matter.
   std::optional<Reduction> reductionOf(const TensorSharding &sharding) const {
     for (auto [axis, reduction] : sharding.partial)
       if (find(axis) >= 0)
@@ -272,8 +272,8 @@ ReshardPlan planReshard(const Mesh &mesh, const std::vector<int64_t> &shape,
     return refuse(
         "expects the source to be partial with " + std::string(spell(*wanted)) +
         " as the target is (no collective makes a value partial), " + names);
-  // Of many axes those stay where they are that may, and if the others are
-  // still many, they take the straight ways alone.
+  // If many axes may move, those stay in place that can; if there are still
+  // many, they take only the straight ways.
   if (movable.size() > maxMovableAxes)
     for (int axis = 0; axis < problem.axisCount(); ++axis)
       problem.fixed[axis] =

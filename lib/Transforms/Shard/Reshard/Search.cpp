@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Search.h"
+#include "State.h"
 
 #include <algorithm>
 #include <queue>
@@ -30,9 +30,9 @@ using Entry = std::pair<double, int>;
 
 } // namespace
 
-/// What every move weighs besides its time, so that of equally cheap plans the
-/// one with fewer moves wins: far below any difference that matters, far above
-/// rounding errors. Its scale is the longest collective there is.
+/// A small weight of every move, so that among equally cheap plans the one with
+/// fewer moves wins: far below any difference that matters, far above rounding
+/// errors. Its scale is the longest collective there is.
 static double tieBreak(const Problem &problem, const State &from) {
   double latency = 0, secondsPerByte = 0, devices = 1;
   for (int axis = 0; axis < problem.axisCount(); ++axis) {

@@ -21,7 +21,7 @@ AxisList AxisList::suffix(int n) const {
   return result;
 }
 
-Layout::Layout(const Problem &problem, const State &state) {
+AxesByUse::AxesByUse(const Problem &problem, const State &state) {
   // Every position of a dimension before the next one: axes come out in order.
   for (int position = 0; position < problem.axisCount(); ++position)
     for (int axis = 0; axis < problem.axisCount(); ++axis)
@@ -81,7 +81,7 @@ AxisList movedAxes(const Problem &problem, const State &from, const State &to) {
 
 AxisList orderByContents(const Problem &problem, const State &state,
                          const AxisList &axes) {
-  Layout layout(problem, state);
+  AxesByUse layout(problem, state);
   AxisList order;
   auto append = [&](const AxisList &alike) {
     for (int axis : alike)

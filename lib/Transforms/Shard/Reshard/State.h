@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A state says for every mesh axis what it is used for: splitting a dimension
-// (and how minor it is there), holding partial values, or nothing. It holds no
-// memory of its own, so that a search can copy, hash and compare it cheaply. A
-// move is one collective and the state it leads to; forEachMove() lists the
-// moves of a state, with their costs.
+// (and how minor it is there), holding partial values, or nothing. It allocates
+// no memory, so that a search can copy, hash and compare it cheaply. A move is
+// one collective and the state it leads to; forEachMove() lists the moves of a
+// state, with their costs.
 //
 // Assumed: a mesh of at most `maxPositions` positions, whose axes are all
 // larger than 1; at most `maxRank` dimensions; one reduction for all partial
@@ -22,6 +22,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <optional>
 
 namespace pp::reshard {
 
@@ -50,7 +51,7 @@ private:
   uint8_t count = 0;
 };
 
-/// What every axis is used for: 5 bits say where (a dimension, `partial` or
+/// The use of every axis: 5 bits give the place (a dimension, `partial` or
 /// `unused`), the others the position among the axes of that dimension.
 class State {
 public:
@@ -80,7 +81,7 @@ private:
   std::array<uint16_t, maxAxes> uses{};
 };
 
-/// What stays the same during one search.
+/// Constant during one search.
 struct Problem {
   std::vector<int64_t> sizes; ///< per axis
   std::vector<bool> fixed;    ///< per axis
@@ -92,12 +93,12 @@ struct Problem {
   int rank() const { return static_cast<int>(shape.size()); }
 };
 
-/// The axes of a state by what they are used for.
-struct Layout {
+/// The axes of a state by their use.
+struct AxesByUse {
   std::array<AxisList, maxRank> dims;
   AxisList partial, unused;
 
-  Layout(const Problem &problem, const State &state);
+  AxesByUse(const Problem &problem, const State &state);
 };
 
 /// One collective. `dim` and `splitDim` are as in ReshardStep.
@@ -106,7 +107,7 @@ struct Move {
   AxisList axes;
   int dim = -1;
   int splitDim = -1;
-  /// Of a permute, as in ReshardStep.
+  /// For a permute, as in ReshardStep.
   AxisList target;
   State result;
   double wireBytes = 0;
@@ -137,16 +138,24 @@ double localBytes(const Problem &problem, const State &state);
 /// Devices along `axes`.
 int64_t groupSize(const Problem &problem, const AxisList &axes);
 
-/// The axes along which data has to move when devices exchange whole local
-/// tensors to get from `from` to `to`, in mesh order: all that are not used
-/// for the same thing in both.
+/// The axes along which data moves when devices exchange whole local tensors to
+/// get from `from` to `to`, in mesh order: all whose use differs.
 AxisList movedAxes(const Problem &problem, const State &from, const State &to);
 
-/// `axes` in the order in which their coordinates number what a device holds:
-/// by dimension, major to minor, then those of addends and those of copies. Two
-/// states between which whole tensors move number the same things alike.
+/// `axes` in the order in which their coordinates number the contents of a
+/// device: by dimension, major to minor, then those of addends and those of
+/// copies. Two states between which whole tensors move number the same contents
+/// alike.
 AxisList orderByContents(const Problem &problem, const State &state,
                          const AxisList &axes);
+
+/// The cheapest moves from one state to another (Dijkstra): none if they are
+/// equal, nullopt if no moves lead there. Among equally cheap ways, the one
+/// with the fewest moves. With `towards`, only moves straight to the target.
+std::optional<std::vector<Move>> findCheapestMoves(const Problem &problem,
+                                                   const State &from,
+                                                   const State &to,
+                                                   bool towards);
 
 } // namespace pp::reshard
 

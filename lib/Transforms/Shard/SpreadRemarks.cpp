@@ -1,9 +1,9 @@
-//===- SpreadReports.cpp - what became of wishes for shardings ------------===//
+//===- SpreadRemarks.cpp - conflicts and requests not met -----------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "SpreadReports.h"
+#include "SpreadRemarks.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 

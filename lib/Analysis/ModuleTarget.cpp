@@ -1,9 +1,9 @@
-//===- Target.cpp - what a module is compiled for -------------------------===//
+//===- ModuleTarget.cpp - the target of a module --------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Analysis/Target.h"
+#include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Model.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -1,4 +1,4 @@
-//===- Report.h - collecting the findings of one check ----------*- C++ -*-===//
+//===- FindingList.h - the findings of one check ----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -6,8 +6,8 @@
 // instructions in the same way, so each check reports its first few findings.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_LIB_CHECKS_REPORT_H
-#define PPRT_LIB_CHECKS_REPORT_H
+#ifndef PPRT_LIB_CHECKS_FINDINGLIST_H
+#define PPRT_LIB_CHECKS_FINDINGLIST_H
 
 #include "pprt/Checks.h"
 
@@ -34,11 +34,11 @@ inline std::string nameOf(ppx::Reduction reduction) {
 std::string describe(const InstructionRef &ref,
                      const ppx::InstructionT &instruction);
 
-class Report {
+class FindingList {
 public:
   static constexpr size_t kMaximumFindings = 16;
 
-  Report(FindingKind kind, uint64_t &operations)
+  FindingList(FindingKind kind, uint64_t &operations)
       : kind(kind), operations(operations) {}
 
   /// Counts `steps` elementary steps.
@@ -73,4 +73,4 @@ private:
 
 } // namespace pprt::checks
 
-#endif // PPRT_LIB_CHECKS_REPORT_H
+#endif // PPRT_LIB_CHECKS_FINDINGLIST_H

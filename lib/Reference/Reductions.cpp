@@ -1,4 +1,4 @@
-//===- Contraction.cpp - reference meaning of reductions and indexing -----===//
+//===- Reductions.cpp - reference reductions, products and lookups --------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

@@ -1,13 +1,13 @@
-//===- SpreadReports.h - what became of wishes for shardings ----*- C++ -*-===//
+//===- SpreadRemarks.h - conflicts and requests not met ---------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read off the fixed point once nothing changes any more: where every axis came
-// from, which operand an op has to bring elsewhere, and what cannot be.
+// Derived from the fixed point: the source of every axis, operands in another
+// layout than their op, and requests that cannot be met.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
-#define PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
+#ifndef PP_LIB_TRANSFORMS_SHARD_SPREADREMARKS_H
+#define PP_LIB_TRANSFORMS_SHARD_SPREADREMARKS_H
 
 #include "FoldedRemarks.h"
 #include "pp/Analysis/ShardingSpread.h"
@@ -15,17 +15,18 @@
 
 namespace pp {
 
-/// Where the axes of `values`, results of op `number` or an argument, are from.
+/// The sources of the axes of `values`, results of op `number` or an argument.
 SourcesOf findSources(const ShardingSpread &graph, llvm::ArrayRef<int> values,
                       int number);
 
-/// Says in a remark which operand an op reads in another layout than it has:
-/// who asked for what it loses, and for what took its place.
+/// Emits a remark about an operand that an op reads in another layout: the
+/// sources of the axes that it loses, and of those in their place.
 void remarkConflict(const ShardingSpread &graph,
                     const ShardingSpread::Node &node, const MeshView &mesh,
                     FoldedRemarks &remarks);
 
-/// Who put axes of `value` where others were wanted, or wanted axes elsewhere.
+/// The sources of axes of `value` in place of the wanted ones, or of the wanted
+/// axes elsewhere.
 std::string spellRivals(const ShardingSpread::Value &value,
                         const Layout &wanted, const Layout &got);
 
@@ -34,9 +35,9 @@ std::string spellRivals(const ShardingSpread::Value &value,
 std::string spellSplittable(const ShardingRule &rule,
                             const TensorFactors &tensor, int64_t shards);
 
-/// Where an op would need the neighbours of each element along a dimension that
-/// is split: an error if that was asked for in so many words, a remark if it
-/// spread there; the operand is gathered then.
+/// If an op would need the neighbours of each element along a split dimension:
+/// an error if that split was requested explicitly, a remark if it spread
+/// there; the operand is gathered then.
 mlir::LogicalResult checkNeighbours(const ShardingSpread &graph,
                                     const ShardingSpread::Node &node,
                                     const MeshView &mesh,
@@ -44,4 +45,4 @@ mlir::LogicalResult checkNeighbours(const ShardingSpread &graph,
 
 } // namespace pp
 
-#endif // PP_LIB_TRANSFORMS_SHARD_SPREADREPORTS_H
+#endif // PP_LIB_TRANSFORMS_SHARD_SPREADREMARKS_H

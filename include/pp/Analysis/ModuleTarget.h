@@ -1,4 +1,4 @@
-//===- Target.h - what a module is compiled for -----------------*- C++ -*-===//
+//===- ModuleTarget.h - the target of a module ------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -6,17 +6,17 @@
 // of the machine that compiles.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_ANALYSIS_TARGET_H
-#define PP_ANALYSIS_TARGET_H
+#ifndef PP_ANALYSIS_MODULETARGET_H
+#define PP_ANALYSIS_MODULETARGET_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "pprt/Target.h"
 
 namespace pp {
 
-/// Never null but for a name that nobody knows, which is reported.
+/// Null, and reported, if the name is unknown.
 const pprt::Target *getTarget(mlir::ModuleOp module);
 
 } // namespace pp
 
-#endif // PP_ANALYSIS_TARGET_H
+#endif // PP_ANALYSIS_MODULETARGET_H

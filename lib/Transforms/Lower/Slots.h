@@ -1,0 +1,61 @@
+//===- Slots.h - accesses, copies and places of slots -----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// For the passes that write programs, let slots share memory, order queues and
+// place slots in the arena. Programs are verified.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_TRANSFORMS_LOWER_SLOTS_H
+#define PP_LIB_TRANSFORMS_LOWER_SLOTS_H
+
+#include "mlir/IR/SymbolTable.h"
+#include "pp/IR/PP.h"
+#include "pprt/Alignment.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace pp {
+
+struct SlotAccess {
+  int64_t slot;
+  bool reads, writes;
+};
+
+/// The slots that an instruction of a program names, with their accesses. A
+/// slot that is written and not read is written as a whole. All passes learn
+/// from here which operand of an instruction is read and which is written.
+llvm::SmallVector<SlotAccess> getAccesses(mlir::Operation &op,
+                                          mlir::SymbolTable &symbols);
+
+/// Two slots are the same or disjoint.
+struct SlotCopy {
+  int64_t source, target;
+  mlir::Type type; ///< of both
+};
+
+/// A sequence with the effect of doing `copies`, whose targets differ, at once
+/// (each state gets its new value as if all copies read before any wrote). Each
+/// copy is as early as possible in the given order: once no other copy still
+/// reads its target. In a ring, the first target is saved in a slot from
+/// `addSlot`, and its readers read that slot.
+llvm::SmallVector<SlotCopy>
+putInSequence(llvm::ArrayRef<SlotCopy> copies,
+              llvm::function_ref<int64_t(mlir::Type)> addSlot);
+
+struct SlotLifetime {
+  int64_t bytes = 0;
+  int64_t first = -1; ///< first and last instruction that touch it; -1: never
+  int64_t last = -1;
+  int64_t offset = -1; ///< the answer
+};
+
+/// Offline dynamic storage allocation: slots whose lifetimes meet do not
+/// overlap in memory. Places `slots` at multiples of `alignment` from `base`,
+/// itself such a multiple, and returns the highest end. Slots without a
+/// lifetime get `base`.
+int64_t layoutSlots(llvm::MutableArrayRef<SlotLifetime> slots, int64_t base,
+                    int64_t alignment = pprt::kSlotAlignment);
+
+} // namespace pp
+
+#endif // PP_LIB_TRANSFORMS_LOWER_SLOTS_H

@@ -29,10 +29,8 @@ static StageReport describe(const Prediction &prediction, size_t index) {
   return stage;
 }
 
-void pp::run::reportPrediction(const ppx::ArtifactT &artifact,
-                                   const Mesh &mesh,
-                                   const Prediction &prediction,
-                                   Report &report) {
+void pp::run::reportPrediction(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                               const Prediction &prediction, Report &report) {
   report.world = mesh.worldSize();
   report.threadsPerRank = isForGpus(artifact) ? 0 : artifact.threads_per_rank;
   report.itemsPerStep = artifact.items_per_step;

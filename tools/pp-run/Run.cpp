@@ -345,8 +345,8 @@ Status runIn(std::shared_ptr<World> world, Options options) {
         pp::predict::predict((*session)->artifact(), (*session)->mesh());
     prediction.staging =
         stagingOf((*session)->transportModel(), (*session)->artifact());
-    reportPrediction((*session)->artifact(), (*session)->mesh(),
-                                  prediction, report);
+    reportPrediction((*session)->artifact(), (*session)->mesh(), prediction,
+                     report);
   }
   if (tells && isMeasured)
     measure(**session, report);

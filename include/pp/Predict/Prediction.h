@@ -65,7 +65,7 @@ Prediction predict(const pprt::ppx::ArtifactT &artifact,
 
 /// Memory of a rank of the program, with its staging.
 pprt::MemoryUse memoryOf(const Prediction &prediction,
-                               const ProgramPrediction &program, uint32_t rank);
+                         const ProgramPrediction &program, uint32_t rank);
 
 /// Tables and a drawing, about `columns` wide unless names are longer.
 std::string print(const Prediction &prediction,

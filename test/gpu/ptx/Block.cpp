@@ -9,15 +9,14 @@
 
 using namespace ptx;
 
-static constexpr uint32_t kWarp = 32;
 static constexpr uint32_t kNowhere = ~uint32_t(0);
 
 Block::Block(const Program &program, const Function &function,
              const Launch &launch, Memory &memory, Shadow &global,
              Counters &counters)
     : program(program), function(function), launch(launch), memory(memory),
-      global(global), counters(counters), approximation{launch.errors},
-      threads(launch.block.x), random(launch.seed * 2 + 1) {
+      global(global), counters(counters), threads(launch.block.x),
+      random(launch.seed * 2 + 1) {
   registers.resize(size_t(function.registers) * threads);
   unknowns.resize(registers.size());
   places.resize(threads);
@@ -181,16 +180,19 @@ bool Block::awaitsOthers(const Instruction &i) {
     return false;
   const Values mask = valuesOf(i.operands[position]);
   bool areComing = false, areHere = false;
+  uint32_t first = kNowhere, here = 0;
   for (uint32_t lane : active) {
-    const uint32_t first = lane / kWarp * kWarp;
-    for (uint32_t other = first; other < std::min(first + kWarp, threads);
-         ++other) {
-      if (!(uint32_t(mask.bits[lane * mask.step]) >> (other - first) & 1) ||
-          isActive[other])
-        continue;
-      areComing |= states[other] == State::Running;
-      areHere |= states[other] == State::CommOp && places[other] == at;
+    if (lane / kWarp * kWarp != first) {
+      first = lane / kWarp * kWarp;
+      here = activeMask(first);
     }
+    uint32_t missing = uint32_t(mask.bits[lane * mask.step]) & ~here;
+    for (uint32_t other = first; missing && other < threads;
+         ++other, missing >>= 1)
+      if (missing & 1) {
+        areComing |= states[other] == State::Running;
+        areHere |= states[other] == State::CommOp && places[other] == at;
+      }
   }
   for (uint32_t lane : active) {
     if (areComing)
@@ -235,12 +237,10 @@ Moment Block::momentOf(uint32_t lane, bool isAtomic) const {
   return {number, lane, blockEpoch, isAtomic};
 }
 
-uint32_t Block::activeMask(uint32_t lane) const {
-  const uint32_t first = lane / kWarp * kWarp;
+uint32_t Block::activeMask(uint32_t first) const {
   uint32_t mask = 0;
-  for (uint32_t other = first; other < std::min(first + kWarp, threads);
-       ++other)
-    mask |= uint32_t(isActive[other] != 0) << (other - first);
+  for (uint32_t lane = first; lane < std::min(first + kWarp, threads); ++lane)
+    mask |= uint32_t(isActive[lane] != 0) << (lane - first);
   return mask;
 }
 

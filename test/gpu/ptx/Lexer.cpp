@@ -5,7 +5,7 @@
 // Numbers keep their bits: what type they are of, only an instruction knows.
 //
 //===----------------------------------------------------------------------===//
-#include "Lexer.h"
+#include "Parser.h"
 
 #include <cctype>
 #include <cstdlib>

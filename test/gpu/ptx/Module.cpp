@@ -32,14 +32,8 @@ const Entry *Module::find(const std::string &name) const {
 
 bool Module::run(const Launch &launch, Memory &memory, std::string &error,
                  Accesses *accesses, Counters *counters) const {
-  return runProgram(*program, launch, memory, error, accesses, counters);
-}
-
-bool ptx::runProgram(const Program &program, const Launch &launch,
-                     Memory &memory, std::string &error, Accesses *accesses,
-                     Counters *counters) {
   const Function *function = nullptr;
-  for (const Function &candidate : program.functions)
+  for (const Function &candidate : program->functions)
     if (candidate.isEntry && candidate.name == launch.entry)
       function = &candidate;
   if (!function) {
@@ -64,7 +58,7 @@ bool ptx::runProgram(const Program &program, const Launch &launch,
   }
   Shadow global;
   Counters counted;
-  Block block(program, *function, launch, memory, global, counted);
+  Block block(*program, *function, launch, memory, global, counted);
   std::vector<uint32_t> blocks = launch.blocks;
   if (blocks.empty()) {
     blocks.resize(launch.grid.x);

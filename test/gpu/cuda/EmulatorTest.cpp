@@ -150,5 +150,5 @@ TEST_F(Emulator, CountsCallsAndWhatIsLeftAndFailsWhatItIsToldTo) {
   fill(a, one);
   EXPECT_EQ(driver.cuStreamSynchronize(one), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EXIT(control->reset("speed 2\n"), testing::ExitedWithCode(2),
-              "settings of a test:1: expects one of seed, .*, got 'speed 2'");
+              "settings of a test:1: expects a setting of .*, got 'speed 2'");
 }

@@ -276,6 +276,10 @@ private:
 
 /// Memory as an operation reaches it; it must outlive that.
 std::unique_ptr<Access> makeAccess(const Operation &operation);
+/// What a handle stands for. Others end the process: no driver promises to
+/// notice them.
+Stream &streamOf(CUstream handle);
+Event &eventOf(CUevent handle);
 /// The device of the calling thread's context; null without one.
 Device *currentDevice();
 void setCurrentDevice(Device *device);

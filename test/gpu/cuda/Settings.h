@@ -18,17 +18,15 @@
 namespace emulated {
 
 struct Settings {
-  uint64_t seed = 0;
-  int devices = 1, other = -1, version = 13000, capability = 90;
-  uint64_t memory = uint64_t(16) << 30;
-  uint64_t algorithm = 0, refused = 0, errors = 0;
-  int places = 3, drivers = 0;
+  uint64_t seed = 0, devices = 1, other = UINT64_MAX, version = 13000;
+  uint64_t capability = 90, memory = uint64_t(16) << 30;
+  uint64_t algorithm = 0, refused = 0, errors = 0, places = 3, drivers = 0;
   std::string processes; ///< folder of what they leave for each other
   std::string counts;    ///< file for how often each call was made
   struct Failure {
-    uint64_t number;
-    CUresult result;
-    bool isLate; ///< in the stream
+    uint64_t number = 0;
+    CUresult result = CUDA_SUCCESS;
+    bool isLate = false; ///< in the stream
   };
   std::multimap<std::string, Failure> failures; ///< by call
 };
@@ -38,11 +36,9 @@ Settings parseSettings(const std::string &text, const std::string &name);
 /// Of the file that PP_EMULATED names.
 Settings readSettings();
 
-/// The UUID of a device, as CUDA spells it.
-CUuuid uuidOf(int device);
 /// Those of so many devices that are seen, as CUDA_VISIBLE_DEVICES has them;
 /// all where it is null.
-std::vector<int> findVisible(int devices, const char *list);
+std::vector<int> findVisible(uint64_t devices, const char *list);
 
 } // namespace emulated
 

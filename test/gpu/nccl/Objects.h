@@ -12,7 +12,7 @@
 #ifndef PP_TEST_GPU_NCCL_OBJECTS_H
 #define PP_TEST_GPU_NCCL_OBJECTS_H
 
-#include "cuda/Host.h"
+#include "cuda/Guest.h"
 
 #include <nccl.h>
 #include <set>

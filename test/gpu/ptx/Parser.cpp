@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "Parser.h"
 
-#include <cstdio>
 #include <cstring>
 
 using namespace ptx;
@@ -229,44 +228,11 @@ bool Parser::resolveBranches() {
   return true;
 }
 
-/// What ptxas refuses, in its words. It makes do with the registers that a
-/// block of the .reqntid has.
-static bool fits(const Program &program, const std::string &text,
-                 std::string &error) {
-  int major = 0, minor = 0;
-  const size_t version = text.find(".version");
-  if (version != std::string::npos)
-    std::sscanf(text.c_str() + version, ".version %d.%d", &major, &minor);
-  const uint32_t mostParameters = 10 * major + minor < 81 ? 0x1100 : 0x7ffc;
-  constexpr uint32_t kMostShared = 0xc000;
-  auto refuse = [&](const Function &function, const char *what, uint32_t bytes,
-                    uint32_t most) {
-    char words[64];
-    std::snprintf(words, sizeof(words), " (0x%x bytes, 0x%x max)", bytes, most);
-    error =
-        "Entry function '" + function.name + "' uses too much " + what + words;
-    return false;
-  };
-  for (const Function &function : program.functions) {
-    if (!function.isEntry)
-      continue;
-    if (function.parameterBytes > mostParameters)
-      return refuse(function, "parameter space", function.parameterBytes,
-                    mostParameters);
-    if (function.sharedBytes > kMostShared)
-      return refuse(function, "shared data", function.sharedBytes, kMostShared);
-  }
-  return true;
-}
-
 std::unique_ptr<Program> ptx::parseProgram(const std::string &text,
                                            std::string &error) {
   error.clear();
   std::vector<Token> tokens = tokenize(text, error);
   if (!error.empty())
     return nullptr;
-  std::unique_ptr<Program> program = Parser(std::move(tokens), error).parse();
-  if (program && !fits(*program, text, error))
-    return nullptr;
-  return program;
+  return Parser(std::move(tokens), error).parse();
 }

@@ -6,8 +6,8 @@
 // calls that the engine makes are here, and one that its tests make.
 //
 //===----------------------------------------------------------------------===//
-#include "Capture.h"
 #include "Emulator.h"
+#include "Machine.h"
 
 #include <algorithm>
 #include <cstdio>

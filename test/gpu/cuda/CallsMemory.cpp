@@ -7,7 +7,7 @@
 // one to such memory ends before its call does, as the driver has it.
 //
 //===----------------------------------------------------------------------===//
-#include "Capture.h"
+#include "Machine.h"
 
 #include <algorithm>
 #include <cstring>

@@ -6,7 +6,7 @@
 // launch does with memory is known when it has run.
 //
 //===----------------------------------------------------------------------===//
-#include "Capture.h"
+#include "Machine.h"
 
 #include <algorithm>
 #include <cstring>

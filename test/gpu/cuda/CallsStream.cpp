@@ -6,7 +6,7 @@
 // used: one that was destroyed is refused.
 //
 //===----------------------------------------------------------------------===//
-#include "Capture.h"
+#include "Machine.h"
 
 #include <algorithm>
 

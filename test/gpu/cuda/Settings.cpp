@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Settings.h"
+#include "Machine.h"
 
 #include <cerrno>
 #include <cstdio>

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Children.h"
+#include "Mutants.h"
 
 #include <csignal>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Subject.h"
+#include "Mutants.h"
 #include "engine/HostBuffers.h"
 #include "engine/enqueued/EnqueuedExecutor.h"
 #include "pprt/Initialize.h"

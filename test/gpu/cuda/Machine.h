@@ -31,8 +31,7 @@
 
 namespace emulated {
 
-// Settings.cpp: from lines of text (Emulator.h), and CUDA_VISIBLE_DEVICES. What
-// is not understood in full ends the process with one line.
+// Settings.cpp
 struct Settings {
   uint64_t seed = 0, devices = 1, other = UINT64_MAX, version = 13000;
   uint64_t capability = 90, memory = uint64_t(16) << 30;

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: lines of text (Emulator.h), and CUDA_VISIBLE_DEVICES. Out: values. What
+// is not understood in full ends the process with one line.
+//
 //===----------------------------------------------------------------------===//
 #include "Machine.h"
 

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Two children at a time; what one prints is kept until it has ended.
+//
 //===----------------------------------------------------------------------===//
 #include "Mutants.h"
 

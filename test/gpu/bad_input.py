@@ -11,13 +11,12 @@ has to have its row here. What is there of GPUs are emulated libraries, as setti
 """
 import ctypes
 import json
-import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
+
+import commands
 
 MODEL = "mlp --layers=2 --hidden=8 --input=4 --batch=4".split()
 TRAIN = ["--steps=2", "--data=random", "--quiet", "--save=out.st"]
@@ -28,7 +27,7 @@ class Case:
     def __init__(self, what, code, words, file="model.mlir", options=(), emulated="", place="all",
                  program="pp-run", device="cuda"):
         self.what, self.code, self.words = what, code, words.split("|")
-        self.command = [program, file, f"--device={device}", *TRAIN, *options]
+        self.program, self.command = program, [file, f"--device={device}", *TRAIN, *options]
         self.emulated, self.place = emulated, place
 
 
@@ -108,13 +107,12 @@ MISSING = [
 ]
 
 
-class Place:
+class Place(commands.Runs):
     """A folder with models, artifacts, libraries and copies of pp-run."""
 
     def __init__(self, folder, arguments):
-        self.folder = folder
-        self.tools = pathlib.Path(arguments["bin"]).resolve()
-        self.emulators = pathlib.Path(arguments["emulators"]).resolve()
+        folder = folder.resolve()
+        super().__init__(folder, arguments)
         exports = pathlib.Path(arguments["exports"]).resolve()
         self.make("pp-model", *MODEL, "-o", "model.mlir")
         self.make("pp-model", "mlp", "--hidden=512", "-o", "large.mlir")
@@ -143,9 +141,6 @@ class Place:
         text = build()
         self.program("other", engine.read_bytes().replace(text, b"0" + text[1:]))
 
-    def make(self, tool, *options):
-        subprocess.run([self.tools / tool, *options], cwd=self.folder, check=True, timeout=60)
-
     def libraries(self, name, **others):
         (self.folder / name).mkdir()
         for library in self.emulators.iterdir():
@@ -168,14 +163,6 @@ class Place:
         if engine:
             (self.folder / name / "lib/libpprt_cuda.so").write_bytes(engine)
 
-    def call(self, command, emulated="", place="all"):
-        (self.folder / "emulated").write_text(emulated)
-        program = command[0] if "/" in command[0] else self.tools / command[0]
-        return subprocess.run([program, *command[1:]], cwd=self.folder, timeout=60,
-                              capture_output=True, text=True,
-                              env={**os.environ, "PP_EMULATED": str(self.folder / "emulated"),
-                                   "LD_LIBRARY_PATH": str(self.folder / place)})
-
     def refuse(self, case):
         """Nothing, or what is wrong."""
         saved = self.folder / "out.st"
@@ -183,7 +170,9 @@ class Place:
         if "--dry-run" in case.command:
             case.command = [word for word in case.command if word not in TRAIN or
                             word == "--quiet"]
-        done = self.call(case.command, case.emulated, case.place)
+        program = self.folder / case.program if "/" in case.program else case.program
+        self.emulators = self.folder / case.place
+        done = self.call(program, *case.command, emulated=case.emulated)
         if done.returncode != case.code:
             return f"expects code {case.code}, got {done.returncode}: {done.stderr}"
         if not re.fullmatch(r"pp-run: error: [^\n]+\n", done.stderr) or done.stdout:
@@ -195,16 +184,14 @@ class Place:
 
     def obey(self, what, *options, file="model.mlir"):
         """The end of a training on a GPU with these options."""
-        done = self.call(["pp-run", file, "--device=cuda", *options])
+        self.emulators = self.folder / "all"
+        done = self.call("pp-run", file, "--device=cuda", *options, emulated="")
         if done.returncode:
             sys.exit(f"{what}: {options}: code {done.returncode}: {done.stderr}")
         return done.stdout + done.stderr
 
     def read(self, name):
         return (self.folder / name).read_bytes()
-
-    def load(self, name):
-        return json.loads(self.read(name))
 
 
 def options_obeyed(place):
@@ -273,31 +260,25 @@ REFUSED = [
 ]
 
 
-def main():
-    arguments = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
-    errors, options = [], {"help", "version"}
-    with tempfile.TemporaryDirectory() as folder:
-        place = Place(pathlib.Path(folder).resolve(), arguments)
-        for case in MISSING + REFUSED:
-            if case.what == "data":
-                case.command.remove("--data=random")
-            wrong = place.refuse(case)
-            if wrong:
-                errors.append(f"{case.what}: {wrong}")
-        options.update(case.what for case in REFUSED)
-        for option, is_obeyed in options_obeyed(place):
-            options.add(option)
-            if not is_obeyed:
-                errors.append(f"--{option} is not obeyed on a GPU")
-        told = place.call(["pp-run", "--help"]).stdout
-        for option in re.findall(r"^  --([a-z-]+)", told, re.M):
-            if option not in options:
-                errors.append(f"--{option}: expects to be tried here with --device=cuda")
-    for error in errors:
-        print(error)
-    print(f"{len(MISSING) + len(REFUSED)} cases, {len(options)} options, {len(errors)} errors")
-    return 1 if errors else 0
+def check(place):
+    options = {"help", "version"}
+    for case in MISSING + REFUSED:
+        if case.what == "data":
+            case.command.remove("--data=random")
+        wrong = place.refuse(case)
+        if wrong:
+            place.errors.append(f"{case.what}: {wrong}")
+    options.update(case.what for case in REFUSED)
+    for option, is_obeyed in options_obeyed(place):
+        options.add(option)
+        if not is_obeyed:
+            place.errors.append(f"--{option} is not obeyed on a GPU")
+    told = place.call("pp-run", "--help").stdout
+    for option in re.findall(r"^  --([a-z-]+)", told, re.M):
+        if option not in options:
+            place.errors.append(f"--{option}: expects to be tried here with --device=cuda")
+    print(f"{len(MISSING) + len(REFUSED)} cases, {len(options)} options")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.main(Place, check))

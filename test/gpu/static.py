@@ -49,7 +49,6 @@ MODELS = {
                 "--vocab=32768", ONCE),
     "moe": ("moe --experts=4 --moe-every=1 " + SIZES + "96", TRAIN),
     # A fault of depth shows at any width.
-    "deep-12": ("gpt --layers=12 " + NARROW, "tp=2 dp=2 microbatches=2 optimizer=adamw clip=1"),
     "deep-48": ("gpt --layers=48 " + NARROW, "tp=2 sequence=true optimizer=adamw clip=1"),
     "readme": ("gpt --layers=4 --hidden=64 --heads=4 --seq=32 --batch=8 --vocab=96",
                "dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b optimizer=adamw"),
@@ -194,8 +193,9 @@ class Table:
     def add_image(self, name, target, path):
         ptx, cubin = path.read_text(), self.folder / "code.cubin"
         resources = resources_of(run(self.ptxas, "-v", f"-arch={target}", path, "-o", cubin))
-        accesses = (accesses_in_code(run(self.nvdisasm, "-c", cubin)) if self.nvdisasm
-                    else accesses_in_ptx(ptx))
+        is_for_spills = name in FOR_SPILLS
+        accesses = (accesses_in_code(run(self.nvdisasm, "-c", cubin))
+                    if self.nvdisasm and not is_for_spills else accesses_in_ptx(ptx))
         print(f"\n{name} {target}\n{'registers':>9} {'spill':>5} {'local':>5} {'shared':>6} "
               f"{'occup.':>6} {'128':>4} {'less':>4}  kernel")
         for symbol, kernel in sorted(kernels_of(ptx).items()):
@@ -204,7 +204,7 @@ class Table:
                   f"{occupancy(kernel, of, LIMITS[target]):6.0%} {wide:4} {narrow:4}  "
                   f"{symbol[:12]} {kernel.form}: {' '.join(kernel.ops)[:80]}")
             self.errors += [f"{name} {target} {symbol}: {error}"
-                            for error in judge(kernel, of, wide, narrow, name in FOR_SPILLS)]
+                            for error in judge(kernel, of, wide, narrow, is_for_spills)]
             self.count += 1
 
 

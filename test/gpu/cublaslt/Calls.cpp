@@ -22,46 +22,28 @@ using namespace emulated::blas;
 size_t cublasLtGetVersion() { return 130100; }
 
 const char *cublasLtGetStatusString(cublasStatus_t status) {
-  switch (status) {
-  case CUBLAS_STATUS_SUCCESS:
-    return "success";
-  case CUBLAS_STATUS_NOT_INITIALIZED:
-    return "the library was not initialized";
-  case CUBLAS_STATUS_ALLOC_FAILED:
-    return "the resource allocation failed";
-  case CUBLAS_STATUS_INVALID_VALUE:
-    return "an unsupported value or parameter was passed to the function";
-  case CUBLAS_STATUS_ARCH_MISMATCH:
-    return "the function requires an architectural feature absent from the "
-           "device";
-  case CUBLAS_STATUS_EXECUTION_FAILED:
-    return "the function failed to launch on the GPU";
-  case CUBLAS_STATUS_INTERNAL_ERROR:
-    return "an internal operation failed";
-  case CUBLAS_STATUS_NOT_SUPPORTED:
-    return "the requested functionality is not supported";
-  default:
-    return "unrecognized status";
-  }
+  return status == CUBLAS_STATUS_NOT_SUPPORTED
+             ? "the requested functionality is not supported"
+             : "an error of cublasLt";
+}
+
+/// Nothing is destroyed, too.
+template <typename Handle>
+static cublasStatus_t destroy(Handle handle, Kind kind) {
+  if (Object *object = find(handle, kind))
+    blas::destroy(object);
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
   PP_BEGIN(true)
-  if (!handle)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  if (begin.state != 0)
-    return CUBLAS_STATUS_NOT_INITIALIZED;
   *handle = reinterpret_cast<cublasLtHandle_t>(create(Kind::handle));
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   PP_BEGIN(false)
-  Object *object = find(handle, Kind::handle);
-  if (!object)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  destroy(object);
-  return CUBLAS_STATUS_SUCCESS;
+  return destroy(handle, Kind::handle);
 }
 
 //===----------------------------------------------------------------------===//
@@ -76,20 +58,10 @@ static cublasStatus_t set(Handle handle, Kind kind, int attribute,
                 : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-/// Nothing is destroyed, too.
-template <typename Handle>
-static cublasStatus_t destroy(Handle handle, Kind kind) {
-  if (Object *object = find(handle, kind))
-    blas::destroy(object);
-  return CUBLAS_STATUS_SUCCESS;
-}
-
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *handle,
                                         cublasComputeType_t compute,
                                         cudaDataType scale) {
   PP_BEGIN(false)
-  if (!handle)
-    return CUBLAS_STATUS_INVALID_VALUE;
   Object *object = create(Kind::operation);
   object->set(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, int32_t(compute));
   object->set(CUBLASLT_MATMUL_DESC_SCALE_TYPE, int32_t(scale));
@@ -116,8 +88,6 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *handle,
                                           cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t leading) {
   PP_BEGIN(false)
-  if (!handle)
-    return CUBLAS_STATUS_INVALID_VALUE;
   Object *object = create(Kind::layout);
   object->set(CUBLASLT_MATRIX_LAYOUT_TYPE, uint32_t(type));
   object->set(CUBLASLT_MATRIX_LAYOUT_ROWS, rows);
@@ -144,8 +114,6 @@ cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t handle,
 cublasStatus_t
 cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *handle) {
   PP_BEGIN(false)
-  if (!handle)
-    return CUBLAS_STATUS_INVALID_VALUE;
   Object *object = create(Kind::preference);
   object->set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
               uint32_t(CUBLASLT_REDUCTION_SCHEME_MASK));

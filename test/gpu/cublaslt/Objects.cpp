@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Objects.h"
+#include "Problem.h"
 
 #include <memory>
 #include <mutex>

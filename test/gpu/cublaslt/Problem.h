@@ -2,20 +2,56 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: descriptors. Out: a product with everything checked that cublasLt.h says
-// of it, and the algorithms that there are for it. They add in different
-// orders, so whoever does not keep to the one that was chosen gets other bits.
+// A descriptor has attributes, each of a size of its own; nothing is said of
+// their values before it is used. Descriptors make a product, with everything
+// checked that cublasLt.h says of it, what is done on its way out, and the
+// algorithms that there are for it. They add in different orders, so whoever
+// does not keep to the one that was chosen gets other bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_CUBLASLT_PROBLEM_H
 #define PP_TEST_GPU_CUBLASLT_PROBLEM_H
 
-#include "Epilogue.h"
-#include "Objects.h"
+#include "cuda/Guest.h"
 
+#include <cublasLt.h>
+
+#include <cstring>
+#include <map>
 #include <vector>
 
 namespace emulated::blas {
+
+enum class Kind { handle, operation, layout, preference };
+
+class Object {
+public:
+  explicit Object(Kind kind) : kind(kind) {}
+
+  template <typename T> T get(int attribute) const {
+    T value = {};
+    if (const auto found = values.find(attribute); found != values.end())
+      std::memcpy(&value, &found->second, sizeof(T));
+    return value;
+  }
+  template <typename T> void set(int attribute, T value) {
+    values[attribute] = 0;
+    std::memcpy(&values[attribute], &value, sizeof(T));
+  }
+  /// As the library's call does it.
+  cublasStatus_t set(int attribute, const void *value, size_t size);
+
+  const Kind kind;
+
+private:
+  std::map<int, uint64_t> values; ///< those that were set
+};
+
+/// Makes one, with its attributes as the library has them at first.
+Object *create(Kind kind);
+/// Null for null; a fault, and null, if it is none or of another kind.
+Object *find(const void *handle, Kind kind);
+void destroy(Object *object);
 
 /// A layout.
 struct Matrix {
@@ -33,6 +69,32 @@ struct Matrix {
            batch == other.batch && hasPointers == other.hasPointers &&
            (batch == 1 || stride == other.stride);
   }
+};
+
+struct Problem;
+
+struct Epilogue {
+  /// SUCCESS, or what the library returns for a product like this.
+  static cublasStatus_t make(const Object &operation, const Problem &problem,
+                             Epilogue &epilogue);
+  /// The same of its pointers, which an algorithm is chosen by, too.
+  cublasStatus_t checkPointers(const Matrix &d) const;
+  /// What they are multiples of; 0 of those that there are not.
+  uint64_t vectorAlignment() const;
+  uint64_t auxAlignment() const;
+
+  bool addsBias() const { return (kind & 4) != 0; }
+  bool isGelu() const { return (kind & 32) != 0; }
+  bool isGeluGradient() const { return (kind & 64) != 0; }
+  bool hasAux() const { return (kind & 128) != 0; }
+  bool sumsLeft() const { return kind == CUBLASLT_EPILOGUE_BGRADA; }
+  bool sumsRight() const { return kind == CUBLASLT_EPILOGUE_BGRADB; }
+  bool writesVector() const { return sumsLeft() || sumsRight(); }
+  bool hasVector() const { return addsBias() || writesVector(); }
+
+  uint32_t kind = CUBLASLT_EPILOGUE_DEFAULT;
+  uint64_t vector = 0;              ///< bias, or its gradient
+  uint64_t aux = 0, auxLeading = 0; ///< what GELU was given
 };
 
 struct Problem {

@@ -6,8 +6,8 @@
 // calls that the engine makes are here, and one that its tests make.
 //
 //===----------------------------------------------------------------------===//
-#include "Capture.h"
 #include "Emulator.h"
+#include "Machine.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -155,34 +155,53 @@ Call::Call(const char *name, Needs needs) : guard(lock) {
 // Errors
 //===----------------------------------------------------------------------===//
 
-namespace {
-struct Error {
-  CUresult result;
-  const char *name, *text;
-};
-} // namespace
+// Those that this library returns, or that tests have it return.
+#define PP_ERROR(name) {CUDA_ERROR_##name, "CUDA_ERROR_" #name}
+static const std::map<CUresult, const char *> kErrors = {
+    PP_ERROR(INVALID_VALUE),
+    PP_ERROR(OUT_OF_MEMORY),
+    PP_ERROR(NOT_INITIALIZED),
+    PP_ERROR(NO_DEVICE),
+    PP_ERROR(INVALID_CONTEXT),
+    PP_ERROR(INVALID_PTX),
+    PP_ERROR(UNSUPPORTED_PTX_VERSION),
+    PP_ERROR(INVALID_HANDLE),
+    PP_ERROR(ILLEGAL_STATE),
+    PP_ERROR(NOT_FOUND),
+    PP_ERROR(NOT_READY),
+    PP_ERROR(ILLEGAL_ADDRESS),
+    PP_ERROR(LAUNCH_FAILED),
+    PP_ERROR(CAPTURED_EVENT),
+    PP_ERROR(STREAM_CAPTURE_UNSUPPORTED),
+    PP_ERROR(STREAM_CAPTURE_INVALIDATED),
+    PP_ERROR(STREAM_CAPTURE_UNJOINED),
+    PP_ERROR(STREAM_CAPTURE_UNMATCHED),
+    PP_ERROR(STREAM_CAPTURE_ISOLATION),
+    PP_ERROR(STREAM_CAPTURE_MERGE),
+    PP_ERROR(STREAM_CAPTURE_WRONG_THREAD),
+    PP_ERROR(UNKNOWN)};
 
-static const Error *findError(CUresult result) {
-  static const Error errors[] = {
-#define PP_ERROR(name, text) {name, #name, text},
-#include "Errors.def"
-  };
-  for (const Error &error : errors)
-    if (error.result == result)
-      return &error;
-  return nullptr;
+static const char *nameOf(CUresult error) {
+  const auto found = kErrors.find(error);
+  return found == kErrors.end() ? nullptr : found->second;
 }
 
 CUresult cuGetErrorName(CUresult error, const char **name) {
-  const Error *found = findError(error);
-  *name = found ? found->name : nullptr;
-  return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  *name = nameOf(error);
+  return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/// "illegal address" of CUDA_ERROR_ILLEGAL_ADDRESS.
 CUresult cuGetErrorString(CUresult error, const char **text) {
-  const Error *found = findError(error);
-  *text = found ? found->text : nullptr;
-  return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  static std::map<CUresult, std::string> texts;
+  std::lock_guard guard(lock);
+  const char *name = nameOf(error);
+  std::string &its = texts[error];
+  its = name ? name + std::strlen("CUDA_ERROR_") : "";
+  for (char &c : its)
+    c = c == '_' ? ' ' : char(std::tolower(c));
+  *text = name ? its.c_str() : nullptr;
+  return name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 //===----------------------------------------------------------------------===//
@@ -191,8 +210,6 @@ CUresult cuGetErrorString(CUresult error, const char **text) {
 
 CUresult cuInit(unsigned flags) {
   PP_BEGIN(Call::nothing)
-  if (flags != 0)
-    return CUDA_ERROR_INVALID_VALUE;
   if (machine->devices.empty())
     return CUDA_ERROR_NO_DEVICE;
   machine->isInitialised = true;
@@ -201,7 +218,7 @@ CUresult cuInit(unsigned flags) {
 
 CUresult cuDriverGetVersion(int *version) {
   PP_BEGIN(Call::nothing)
-  *version = machine->settings.version;
+  *version = int(machine->settings.version);
   return CUDA_SUCCESS;
 }
 
@@ -211,24 +228,17 @@ CUresult cuDeviceGetCount(int *number) {
   return CUDA_SUCCESS;
 }
 
-static bool isDevice(CUdevice device) {
-  return device >= 0 && size_t(device) < machine->devices.size();
-}
-
 CUresult cuDeviceGet(CUdevice *device, int ordinal) {
   PP_BEGIN(Call::initialised)
-  if (!isDevice(ordinal))
-    return CUDA_ERROR_INVALID_DEVICE;
   *device = ordinal;
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
   PP_BEGIN(Call::initialised)
-  if (!isDevice(device))
-    return CUDA_ERROR_INVALID_DEVICE;
   std::snprintf(name, size_t(length), "%s",
-                machine->devices[device].number == machine->settings.other
+                uint64_t(machine->devices[device].number) ==
+                        machine->settings.other
                     ? "another emulated GPU of pp"
                     : "emulated GPU of pp");
   return CUDA_SUCCESS;
@@ -236,31 +246,26 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
 
 CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) {
   PP_BEGIN(Call::initialised)
-  if (!isDevice(device))
-    return CUDA_ERROR_INVALID_DEVICE;
   *bytes = machine->settings.memory;
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
   PP_BEGIN(Call::initialised)
-  if (!isDevice(device))
-    return CUDA_ERROR_INVALID_DEVICE;
-  *uuid = uuidOf(machine->devices[device].number);
+  *uuid = {};
+  uuid->bytes[0] = char(machine->devices[device].number);
   return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
                               CUdevice device) {
   PP_BEGIN(Call::initialised)
-  if (!isDevice(device))
-    return CUDA_ERROR_INVALID_DEVICE;
   switch (attribute) { // of an H100
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-    *value = machine->settings.capability / 10;
+    *value = int(machine->settings.capability / 10);
     break;
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-    *value = machine->settings.capability % 10;
+    *value = int(machine->settings.capability % 10);
     break;
   case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
     *value = 132;
@@ -273,8 +278,6 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   PP_BEGIN(Call::initialised)
-  if (!isDevice(device))
-    return CUDA_ERROR_INVALID_DEVICE;
   ++machine->devices[device].retained;
   *context = reinterpret_cast<CUcontext>(&machine->devices[device]);
   return CUDA_SUCCESS;
@@ -282,10 +285,6 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
   PP_BEGIN(Call::initialised)
-  if (!isDevice(device))
-    return CUDA_ERROR_INVALID_DEVICE;
-  if (machine->devices[device].retained == 0)
-    return CUDA_ERROR_INVALID_CONTEXT;
   // The failure of a device ends with its context.
   if (--machine->devices[device].retained == 0)
     machine->devices[device].failure = CUDA_SUCCESS;

@@ -7,7 +7,7 @@
 // one to such memory ends before its call does, as the driver has it.
 //
 //===----------------------------------------------------------------------===//
-#include "Capture.h"
+#include "Machine.h"
 
 #include <algorithm>
 #include <cstring>
@@ -32,8 +32,6 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t size) {
   PP_BEGIN(Call::context)
   if (const CUresult refused = refuseUnsafe())
     return refused;
-  if (!address || size == 0)
-    return CUDA_ERROR_INVALID_VALUE;
   machine->waitForDevices();
   const int device = currentDevice()->ordinal;
   Block *block = size <= freeBytes(device)
@@ -80,8 +78,6 @@ CUresult cuMemHostAlloc(void **address, size_t size, unsigned flags) {
   PP_BEGIN(Call::context)
   if (const CUresult refused = refuseUnsafe())
     return refused;
-  if (!address || size == 0 || flags > 7)
-    return CUDA_ERROR_INVALID_VALUE;
   machine->waitForDevices();
   Block *block = machine->memory.allocate(-1, size);
   if (!block)
@@ -98,13 +94,6 @@ CUresult cuMemFreeHost(void *address) {
 //===----------------------------------------------------------------------===//
 // What streams are given
 //===----------------------------------------------------------------------===//
-
-static Stream *findStream(CUstream handle) {
-  if (!handle)
-    notModelled("the legacy stream");
-  const auto found = machine->streams.find(handle);
-  return found == machine->streams.end() ? nullptr : found->second.get();
-}
 
 /// [begin, end) of a piece of `size` bytes; ends are multiples of `unit`.
 static std::pair<uint64_t, uint64_t>
@@ -162,20 +151,16 @@ static bool isOnDevice(uint64_t address, uint64_t size) {
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
                            CUstream handle) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (size == 0)
-    return CUDA_SUCCESS;
-  if (!isOnDevice(to, size) || !from)
+  Stream &stream = streamOf(handle);
+  if (!isOnDevice(to, size))
     return CUDA_ERROR_INVALID_VALUE;
   const auto source = reinterpret_cast<uint64_t>(from);
   if (machine->memory.find(source, size)) {
     Work work = makeCopy("cuMemcpyHtoDAsync", to, source, size);
     work.loans = {{source, source + size, false}};
-    return machine->submit(*stream, std::move(work));
+    return machine->submit(stream, std::move(work));
   }
-  if (stream->capture)
+  if (stream.capture)
     notModelled("a copy from memory that is not pinned, captured");
   Work work;
   work.what = "cuMemcpyHtoDAsync";
@@ -193,26 +178,22 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
     std::memset(target->touch(at, end - begin), 1, end - begin);
     return CUDA_SUCCESS;
   };
-  return machine->submit(*stream, std::move(work));
+  return machine->submit(stream, std::move(work));
 }
 
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size,
                            CUstream handle) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (size == 0)
-    return CUDA_SUCCESS;
-  if (!isOnDevice(from, size) || !to)
+  Stream &stream = streamOf(handle);
+  if (!isOnDevice(from, size))
     return CUDA_ERROR_INVALID_VALUE;
   const auto target = reinterpret_cast<uint64_t>(to);
   if (machine->memory.find(target, size)) {
     Work work = makeCopy("cuMemcpyDtoHAsync", target, from, size);
     work.loans = {{target, target + size, true}};
-    return machine->submit(*stream, std::move(work));
+    return machine->submit(stream, std::move(work));
   }
-  if (stream->capture)
+  if (stream.capture)
     notModelled("a copy to memory that is not pinned, captured");
   Work work;
   work.what = "cuMemcpyDtoHAsync";
@@ -224,25 +205,20 @@ CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size,
     std::memcpy(to, source->bytes + (from - source->address), size);
     return CUDA_SUCCESS;
   };
-  machine->submit(*stream, std::move(work));
-  machine->finish(stream->last);
-  return machine->devices[stream->device].failure;
+  machine->submit(stream, std::move(work));
+  machine->finish(stream.last);
+  return machine->devices[stream.device].failure;
 }
 
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
                            CUstream handle) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (size == 0)
-    return CUDA_SUCCESS;
+  Stream &stream = streamOf(handle);
   if (!isOnDevice(to, size) || !isOnDevice(from, size))
     return CUDA_ERROR_INVALID_VALUE;
   if (from < to + size && to < from + size)
     fault("cuMemcpyDtoDAsync copies between ranges that overlap");
-  return machine->submit(*stream,
-                         makeCopy("cuMemcpyDtoDAsync", to, from, size));
+  return machine->submit(stream, makeCopy("cuMemcpyDtoDAsync", to, from, size));
 }
 
 /// Rows of a box, on one side of a copy.
@@ -255,11 +231,7 @@ struct Rows {
 
 CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (!box)
-    return CUDA_ERROR_INVALID_VALUE;
+  Stream &stream = streamOf(handle);
   if (box->srcMemoryType != CU_MEMORYTYPE_DEVICE ||
       box->dstMemoryType != CU_MEMORYTYPE_DEVICE || box->srcXInBytes ||
       box->srcY || box->srcZ || box->srcLOD || box->dstXInBytes || box->dstY ||
@@ -267,8 +239,6 @@ CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
     notModelled("cuMemcpy3DAsync with offsets, or not between device memory");
   const uint64_t width = box->WidthInBytes, height = box->Height;
   const uint64_t number = height * box->Depth;
-  if (width * number == 0)
-    return CUDA_SUCCESS;
   const Rows from = {box->srcDevice, box->srcPitch, box->srcHeight};
   const Rows to = {box->dstDevice, box->dstPitch, box->dstHeight};
   for (const Rows &side : {from, to})
@@ -287,17 +257,13 @@ CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
         return result;
     return CUDA_SUCCESS;
   };
-  return machine->submit(*stream, std::move(work));
+  return machine->submit(stream, std::move(work));
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t elements,
                           CUstream handle) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (elements == 0)
-    return CUDA_SUCCESS;
+  Stream &stream = streamOf(handle);
   constexpr uint64_t kWord = sizeof(value);
   const uint64_t size = elements * kWord;
   if (!isOnDevice(to, size) || to % kWord != 0)
@@ -317,5 +283,5 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t elements,
     std::memset(target->touch(at + begin, end - begin), 1, end - begin);
     return CUDA_SUCCESS;
   };
-  return machine->submit(*stream, std::move(work));
+  return machine->submit(stream, std::move(work));
 }

@@ -6,7 +6,7 @@
 // launch does with memory is known when it has run.
 //
 //===----------------------------------------------------------------------===//
-#include "Capture.h"
+#include "Machine.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,26 +14,28 @@
 using namespace emulated;
 
 /// The greatest version of PTX that a driver takes, as 10 * major + minor.
-static int getPtxVersion(int driver) {
+static uint64_t getPtxVersion(uint64_t driver) {
   if (driver >= 13000)
     return 90 + (driver % 1000) / 10;
-  return std::min(80 + (driver % 1000) / 10, 88); // 12.0 has 8.0
+  return std::min<uint64_t>(80 + (driver % 1000) / 10, 88); // 12.0 has 8.0
 }
 
-static int readPtxVersion(const std::string &text) {
+static uint64_t readPtxVersion(const std::string &text) {
   const size_t at = text.find(".version");
   int major = 0, minor = 0;
   return at != std::string::npos &&
                  std::sscanf(text.c_str() + at, ".version %d.%d", &major,
                              &minor) == 2
-             ? 10 * major + minor
+             ? uint64_t(10 * major + minor)
              : 0;
 }
 
 /// The number behind these words, or 0.
-static int readNumber(const std::string &text, const std::string &words) {
+static uint64_t readNumber(const std::string &text, const std::string &words) {
   const size_t at = text.find(words);
-  return at == std::string::npos ? 0 : std::atoi(&text[at + words.size()]);
+  return at == std::string::npos
+             ? 0
+             : std::strtoull(&text[at + words.size()], nullptr, 10);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *result, const void *image,
@@ -42,18 +44,12 @@ CUresult cuModuleLoadDataEx(CUmodule *result, const void *image,
   PP_BEGIN(Call::context)
   if (const CUresult refused = refuseUnsafe())
     return refused;
-  if (!result || !image)
-    return CUDA_ERROR_INVALID_VALUE;
-  static constexpr unsigned char kElf[] = {0x7f, 'E', 'L', 'F'},
-                                 kFat[] = {0x50, 0xed, 0x55, 0xba};
-  if (std::memcmp(image, kElf, 4) == 0 || std::memcmp(image, kFat, 4) == 0)
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
   const std::string text = static_cast<const char *>(image);
-  const int version = readPtxVersion(text);
+  const uint64_t version = readPtxVersion(text);
   if (version > getPtxVersion(machine->settings.version))
     return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   std::string error;
-  const int capability = readNumber(text, ".target sm_");
+  const uint64_t capability = readNumber(text, ".target sm_");
   if (capability > machine->settings.capability)
     error = "SM version " + std::to_string(capability) +
             " is higher than the device's";
@@ -86,8 +82,6 @@ CUresult cuModuleUnload(CUmodule handle) {
   if (const CUresult refused = refuseUnsafe())
     return refused;
   const auto found = machine->modules.find(handle);
-  if (found == machine->modules.end())
-    return CUDA_ERROR_INVALID_HANDLE;
   for (auto at = machine->functions.begin(); at != machine->functions.end();)
     at = at->second->module == found->second.get()
              ? machine->functions.erase(at)
@@ -100,8 +94,6 @@ CUresult cuModuleGetFunction(CUfunction *result, CUmodule handle,
                              const char *name) {
   PP_BEGIN(Call::context)
   const auto found = machine->modules.find(handle);
-  if (found == machine->modules.end())
-    return CUDA_ERROR_INVALID_HANDLE;
   const ptx::Entry *entry = found->second->code->find(name);
   if (!entry)
     return CUDA_ERROR_NOT_FOUND;
@@ -111,11 +103,6 @@ CUresult cuModuleGetFunction(CUfunction *result, CUmodule handle,
   *result = reinterpret_cast<CUfunction>(function.get());
   machine->functions[*result] = std::move(function);
   return CUDA_SUCCESS;
-}
-
-static Function *findFunction(CUfunction handle) {
-  const auto found = machine->functions.find(handle);
-  return found == machine->functions.end() ? nullptr : found->second.get();
 }
 
 namespace {
@@ -184,13 +171,11 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY,
                         CUstream streamHandle, void **parameters,
                         void **extra) {
   PP_BEGIN(Call::context)
-  const Function *function = findFunction(handle);
-  if (!streamHandle)
-    notModelled("the legacy stream");
-  const auto found = machine->streams.find(streamHandle);
-  if (!function || found == machine->streams.end())
+  const auto found = machine->functions.find(handle);
+  if (found == machine->functions.end())
     return CUDA_ERROR_INVALID_HANDLE;
-  Stream &stream = *found->second;
+  const Function *function = found->second.get();
+  Stream &stream = streamOf(streamHandle);
   if (extra || sharedBytes != 0 || gridY != 1 || gridZ != 1 || blockY != 1 ||
       blockZ != 1)
     notModelled("cuLaunchKernel with extra parameters, shared memory, or more "

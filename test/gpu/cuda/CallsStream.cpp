@@ -6,22 +6,26 @@
 // used: one that was destroyed is refused.
 //
 //===----------------------------------------------------------------------===//
-#include "Capture.h"
+#include "Machine.h"
 
 #include <algorithm>
 
 using namespace emulated;
 
-static Stream *findStream(CUstream handle) {
-  if (!handle)
-    notModelled("the legacy stream");
-  const auto found = machine->streams.find(handle);
-  return found == machine->streams.end() ? nullptr : found->second.get();
+template <typename Handle, typename Live>
+static auto &find(Handle handle, Live &live, const char *what) {
+  const auto found = live.find(handle);
+  if (found == live.end())
+    notModelled(std::string(what) + " that is not there");
+  return *found->second;
 }
 
-static Event *findEvent(CUevent handle) {
-  const auto found = machine->events.find(handle);
-  return found == machine->events.end() ? nullptr : found->second.get();
+Stream &emulated::streamOf(CUstream handle) {
+  return find(handle, machine->streams, "a stream");
+}
+
+Event &emulated::eventOf(CUevent handle) {
+  return find(handle, machine->events, "an event");
 }
 
 static CUresult failureOf(const Stream &stream) {
@@ -35,8 +39,6 @@ static CUresult failureOf(const Stream &stream) {
 CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned flags,
                                     int priority) {
   PP_BEGIN(Call::context)
-  if (!handle || flags > CU_STREAM_NON_BLOCKING)
-    return CUDA_ERROR_INVALID_VALUE;
   // A blocking stream and the legacy stream wait for each other; nobody uses
   // it.
   auto stream = machine->makeStream(currentDevice()->ordinal);
@@ -47,13 +49,9 @@ CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned flags,
 
 CUresult cuStreamDestroy(CUstream handle) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->capture) {
-    stream->capture->isInvalid = true;
+  Stream &stream = streamOf(handle);
+  if (stream.capture)
     fault("the host destroys a stream that is in a capture");
-  }
   const std::shared_ptr<Stream> keep = machine->streams[handle];
   machine->streams.erase(handle);
   machine->retire(keep);
@@ -62,43 +60,37 @@ CUresult cuStreamDestroy(CUstream handle) {
 
 CUresult cuStreamSynchronize(CUstream handle) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (const CUresult refused = refuseWhileCaptured(*stream))
+  Stream &stream = streamOf(handle);
+  if (const CUresult refused = refuseWhileCaptured(stream))
     return refused;
-  machine->finish(stream->last);
-  return failureOf(*stream);
+  machine->finish(stream.last);
+  return failureOf(stream);
 }
 
 CUresult cuStreamQuery(CUstream handle) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (const CUresult refused = refuseWhileCaptured(*stream))
+  Stream &stream = streamOf(handle);
+  if (const CUresult refused = refuseWhileCaptured(stream))
     return refused;
-  machine->answer(stream->patience, stream->last);
-  if (stream->last && !stream->last->hasEnded)
+  machine->answer(stream.patience, stream.last);
+  if (stream.last && !stream.last->hasEnded)
     return CUDA_ERROR_NOT_READY;
-  if (stream->last)
-    machine->learn(*stream->last);
-  return failureOf(*stream);
+  if (stream.last)
+    machine->learn(*stream.last);
+  return failureOf(stream);
 }
 
 CUresult cuStreamWaitEvent(CUstream handle, CUevent eventHandle,
                            unsigned flags) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
-  Event *event = findEvent(eventHandle);
-  if (!stream || !event)
-    return CUDA_ERROR_INVALID_HANDLE;
+  Stream &stream = streamOf(handle);
+  Event &event = eventOf(eventHandle);
   if (flags != 0)
     notModelled("cuStreamWaitEvent with flags");
-  if (stream->capture || event->capture)
-    return waitCaptured(*stream, *event);
-  if (event->record)
-    machine->wait(*stream, event->record);
+  if (stream.capture || event.capture)
+    return waitCaptured(stream, event);
+  if (event.record)
+    machine->wait(stream, event.record);
   return CUDA_SUCCESS;
 }
 
@@ -108,9 +100,6 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent eventHandle,
 
 CUresult cuEventCreate(CUevent *handle, unsigned flags) {
   PP_BEGIN(Call::context)
-  if (!handle || (flags & ~unsigned(CU_EVENT_BLOCKING_SYNC |
-                                    CU_EVENT_DISABLE_TIMING)) != 0)
-    return CUDA_ERROR_INVALID_VALUE;
   auto event = std::make_unique<Event>();
   event->isTimed = (flags & CU_EVENT_DISABLE_TIMING) == 0;
   *handle = reinterpret_cast<CUevent>(event.get());
@@ -120,17 +109,15 @@ CUresult cuEventCreate(CUevent *handle, unsigned flags) {
 
 CUresult cuEventRecord(CUevent handle, CUstream streamHandle) {
   PP_BEGIN(Call::context)
-  Event *event = findEvent(handle);
-  Stream *stream = findStream(streamHandle);
-  if (!event || !stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->capture)
-    return recordCaptured(*stream, *event);
+  Event &event = eventOf(handle);
+  Stream &stream = streamOf(streamHandle);
+  if (stream.capture)
+    return recordCaptured(stream, event);
   Work work;
   work.what = "cuEventRecord";
-  machine->submit(*stream, std::move(work));
-  event->record = stream->last;
-  event->capture = nullptr;
+  machine->submit(stream, std::move(work));
+  event.record = stream.last;
+  event.capture = nullptr;
   return CUDA_SUCCESS;
 }
 
@@ -144,33 +131,29 @@ static CUresult refuseCaptured(Event &event) {
 
 CUresult cuEventQuery(CUevent handle) {
   PP_BEGIN(Call::context)
-  Event *event = findEvent(handle);
-  if (!event)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (const CUresult refused = refuseCaptured(*event))
+  Event &event = eventOf(handle);
+  if (const CUresult refused = refuseCaptured(event))
     return refused;
-  if (!event->record)
+  if (!event.record)
     return CUDA_SUCCESS;
-  machine->answer(event->patience, event->record);
-  if (!event->record->hasEnded)
+  machine->answer(event.patience, event.record);
+  if (!event.record->hasEnded)
     return CUDA_ERROR_NOT_READY;
-  machine->learn(*event->record);
-  return machine->devices[event->record->device].failure;
+  machine->learn(*event.record);
+  return machine->devices[event.record->device].failure;
 }
 
 #undef cuEventElapsedTime
 extern "C" CUresult cuEventElapsedTime(float *milliseconds, CUevent begin,
                                        CUevent end) {
   PP_BEGIN(Call::context)
-  const Event *first = findEvent(begin), *last = findEvent(end);
-  if (!first || !last || !first->isTimed || !last->isTimed || !first->record ||
-      !last->record)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (!first->record->hasEnded || !last->record->hasEnded)
-    return CUDA_ERROR_NOT_READY;
+  const Event &first = eventOf(begin), &last = eventOf(end);
+  for (const Event *event : {&first, &last})
+    if (!event->isTimed || !event->record || !event->record->hasEnded)
+      return CUDA_ERROR_INVALID_HANDLE;
   // A piece takes a microsecond.
   *milliseconds =
-      (float(last->record->endedAt) - float(first->record->endedAt)) / 1000;
+      (float(last.record->endedAt) - float(first.record->endedAt)) / 1000;
   return CUDA_SUCCESS;
 }
 
@@ -186,26 +169,23 @@ CUresult cuEventDestroy(CUevent handle) {
 
 CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(handle);
   if (mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
     notModelled("a capture that other threads notice");
-  return stream ? beginCapture(*stream) : CUDA_ERROR_INVALID_HANDLE;
+  return beginCapture(streamOf(handle));
 }
 
 CUresult cuStreamEndCapture(CUstream handle, CUgraph *result) {
   Call call(__func__, Call::context);
-  Stream *stream = machine ? findStream(handle) : nullptr;
-  if (!stream)
-    return call.result ? call.result : CUDA_ERROR_INVALID_HANDLE;
+  Stream &stream = streamOf(handle);
   *result = nullptr;
   std::unique_ptr<Graph> graph;
   // One that fails ends the capture, too.
   if (call.result) {
-    if (stream->capture)
-      (void)endCapture(*stream, graph);
+    if (stream.capture)
+      (void)endCapture(stream, graph);
     return call.result;
   }
-  if (const CUresult refused = endCapture(*stream, graph))
+  if (const CUresult refused = endCapture(stream, graph))
     return refused;
   *result = reinterpret_cast<CUgraph>(graph.get());
   machine->graphs[*result] = std::move(graph);
@@ -215,14 +195,11 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *result) {
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *result, CUgraph handle,
                                      unsigned long long flags) {
   PP_BEGIN(Call::context)
-  const auto found = machine->graphs.find(handle);
-  if (found == machine->graphs.end() || !result)
-    return CUDA_ERROR_INVALID_VALUE;
   if (flags != 0)
     notModelled("cuGraphInstantiateWithFlags with flags");
   machine->waitForDevices();
   auto execution = std::make_unique<Execution>();
-  execution->graph = *found->second;
+  execution->graph = find(handle, machine->graphs, "a graph");
   for (const Node &node : execution->graph.nodes)
     while (execution->components.size() <= node.stream)
       execution->components.push_back(machine->makeComponent());
@@ -233,15 +210,10 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *result, CUgraph handle,
 
 CUresult cuGraphLaunch(CUgraphExec handle, CUstream streamHandle) {
   PP_BEGIN(Call::context)
-  Stream *stream = findStream(streamHandle);
-  const auto found = machine->executions.find(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (found == machine->executions.end())
-    return CUDA_ERROR_INVALID_VALUE;
-  if (stream->capture)
+  Stream &stream = streamOf(streamHandle);
+  if (stream.capture)
     notModelled("cuGraphLaunch in a capture");
-  return machine->launch(*found->second, *stream);
+  return machine->launch(find(handle, machine->executions, "a graph"), stream);
 }
 
 // These free although they fail: what they tell is of other calls.

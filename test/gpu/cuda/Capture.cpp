@@ -5,7 +5,7 @@
 // Results are those that cuda.h tells of CUDA_ERROR_STREAM_CAPTURE_*.
 //
 //===----------------------------------------------------------------------===//
-#include "Capture.h"
+#include "Machine.h"
 
 #include <algorithm>
 #include <utility>

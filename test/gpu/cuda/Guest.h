@@ -138,6 +138,14 @@ struct Host {
   const char *(*processes)();
 };
 
+// Host.cpp, a part of each such library:
+/// libcuda's emulated library, or null: then there is nothing to work on.
+const Host *host();
+/// Says what no program may do, and ends the process unless a test takes it.
+void fault(const std::string &what);
+/// What this emulated library does not do, it says, and ends the process.
+[[noreturn]] void notModelled(const std::string &what);
+
 } // namespace emulated
 
 #endif // PP_TEST_GPU_CUDA_GUEST_H

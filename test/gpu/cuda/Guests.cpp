@@ -97,18 +97,12 @@ std::unique_ptr<Access> emulated::makeAccess(const Operation &operation) {
   return std::make_unique<DeviceAccess>(operation);
 }
 
-static Stream *findStream(void *handle) {
-  if (!handle)
-    notModelled("the legacy stream");
-  const auto found = machine->streams.find(static_cast<CUstream>(handle));
-  return found == machine->streams.end() ? nullptr : found->second.get();
+static Stream &streamOf(void *handle) {
+  return emulated::streamOf(static_cast<CUstream>(handle));
 }
 
 static int submit(void *handle, Guest guest) {
   std::lock_guard guard(lock);
-  Stream *stream = findStream(handle);
-  if (!stream)
-    return CUDA_ERROR_INVALID_HANDLE;
   machine->lateFailure = CUresult(guest.failure);
   Work work;
   work.what = guest.what;
@@ -119,7 +113,7 @@ static int submit(void *handle, Guest guest) {
       DeviceAccess access(operation);
       return run(access) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
     };
-  return machine->submit(*stream, std::move(work));
+  return machine->submit(::streamOf(handle), std::move(work));
 }
 
 static void hold(const char *kind, int change) {
@@ -135,14 +129,12 @@ static uint64_t drawOfSeed(uint64_t below) {
 
 static int deviceOf(void *handle) {
   std::lock_guard guard(lock);
-  const Stream *stream = findStream(handle);
-  return stream ? stream->device : -1;
+  return ::streamOf(handle).device;
 }
 
 static bool isRecording(void *handle) {
   std::lock_guard guard(lock);
-  const Stream *stream = findStream(handle);
-  return stream && stream->capture;
+  return bool(::streamOf(handle).capture);
 }
 
 /// With the machine's lock.

@@ -5,7 +5,7 @@
 // A part of each such library, whose name is PP_EMULATOR.
 //
 //===----------------------------------------------------------------------===//
-#include "Host.h"
+#include "Guest.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -8,7 +8,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Machine.h"
-#include "Capture.h"
 
 #include <algorithm>
 #include <fstream>

@@ -18,7 +18,6 @@
 #include "Memory.h"
 #include "Order.h"
 #include "Ptx.h"
-#include "Settings.h"
 
 #include <cuda.h>
 
@@ -31,6 +30,30 @@
 #include <thread>
 
 namespace emulated {
+
+// Settings.cpp
+struct Settings {
+  uint64_t seed = 0, devices = 1, other = UINT64_MAX, version = 13000;
+  uint64_t capability = 90, memory = uint64_t(16) << 30;
+  uint64_t algorithm = 0, refused = 0, errors = 0, places = 3, drivers = 0;
+  std::string processes; ///< folder of what they leave for each other
+  std::string counts;    ///< file for how often each call was made
+  struct Failure {
+    uint64_t number = 0;
+    CUresult result = CUDA_SUCCESS;
+    bool isLate = false; ///< in the stream
+  };
+  std::multimap<std::string, Failure> failures; ///< by call
+};
+
+/// Of a text, which messages call by this name.
+Settings parseSettings(const std::string &text, const std::string &name);
+/// Of the file that PP_EMULATED names.
+Settings readSettings();
+
+/// Those of so many devices that are seen, as CUDA_VISIBLE_DEVICES has them;
+/// all where it is null.
+std::vector<int> findVisible(uint64_t devices, const char *list);
 
 struct Operation;
 
@@ -276,9 +299,40 @@ private:
 
 /// Memory as an operation reaches it; it must outlive that.
 std::unique_ptr<Access> makeAccess(const Operation &operation);
+/// What a handle stands for. Others end the process: no driver promises to
+/// notice them.
+Stream &streamOf(CUstream handle);
+Event &eventOf(CUevent handle);
 /// The device of the calling thread's context; null without one.
 Device *currentDevice();
 void setCurrentDevice(Device *device);
+
+// Capture.cpp: a stream in a capture gives its work to it as nodes. A wait for
+// an event that was recorded in the capture brings another stream in; a wait of
+// the stream in which it began brings it back. What may not be done meanwhile
+// invalidates the capture, which then says so at its end.
+
+struct Capture {
+  Stream *origin = nullptr;
+  std::thread::id thread; ///< that began it
+  bool isInvalid = false;
+  Graph graph;
+  std::vector<Stream *> members; ///< a node's `stream` is an index of these
+};
+
+CUresult beginCapture(Stream &stream);
+CUresult endCapture(Stream &stream, std::unique_ptr<Graph> &graph);
+/// Adds a node behind what the stream has given to its capture.
+CUresult addNode(Stream &stream, Work work);
+/// A record or a wait in which a capture takes part.
+CUresult recordCaptured(Stream &stream, Event &event);
+CUresult waitCaptured(Stream &stream, Event &event);
+/// A call that waits for the stream, or asks whether it has ended.
+CUresult refuseWhileCaptured(Stream &stream);
+/// A call that a thread may not make while it captures.
+CUresult refuseUnsafe();
+/// Whatever waits for a whole device.
+CUresult refuseWhileAnyCaptured();
 
 #define PP_BEGIN(needs)                                                        \
   ::emulated::Call call(__func__, needs);                                      \

@@ -96,13 +96,7 @@ public:
     if (!operation.hasPlace) {
       if (const Operation *its = before(operation))
         return "comes behind " + its->by->what;
-      std::string text = "has no place on device " +
-                         std::to_string(operation.device) + " beside ";
-      for (const OperationPtr &other :
-           machine.devices[operation.device].attending)
-        if (other->hasPlace)
-          text += other->by->what + "; ";
-      return text.substr(0, text.size() - 2);
+      return "has no place on device " + std::to_string(operation.device);
     }
     if (isBroken(operation))
       return "has failed";
@@ -137,7 +131,7 @@ private:
     return !operation || operation->hasEnded || ends.count(operation);
   }
   bool willHavePlace(int device) const {
-    int kept = 0;
+    uint64_t kept = 0;
     for (const OperationPtr &other : machine.devices[device].attending)
       kept += other->hasPlace && !willEnd(other.get());
     return kept < machine.settings.places;
@@ -229,7 +223,7 @@ void Machine::arrive(const OperationPtr &operation) {
     if (other != lane && !operation->by->clock.covers(by->moment))
       others.push_back(by);
   others = mostApart(others);
-  if (int(others.size()) >= settings.places) {
+  if (others.size() >= settings.places) {
     std::string with;
     for (const auto &by : others)
       with += (with.empty() ? "" : ", ") + by->what;
@@ -261,7 +255,7 @@ bool Machine::canAttend(const Operation &operation) const {
     const auto placed = std::count_if(
         device.attending.begin(), device.attending.end(),
         [](const OperationPtr &other) { return other->hasPlace; });
-    return placed < settings.places && !waits.before(operation);
+    return uint64_t(placed) < settings.places && !waits.before(operation);
   }
   const auto &parts = operation.attendance->parts;
   const auto hasRun = [](const Attendance::Part &part) {
@@ -393,11 +387,13 @@ void Machine::leave() {
 bool Machine::isQuiet() {
   if (settings.drivers == 0 || hasOthers() || !findReady().empty())
     return false;
-  return std::count_if(threads.begin(), threads.end(), [&](const auto &entry) {
-           const Thread &thread = entry.second;
-           return thread.isGone || (thread.since == changes &&
-                                    (thread.waits || thread.vain >= kPatience));
-         }) >= settings.drivers;
+  const auto idle =
+      std::count_if(threads.begin(), threads.end(), [&](const auto &entry) {
+        const Thread &thread = entry.second;
+        return thread.isGone || (thread.since == changes &&
+                                 (thread.waits || thread.vain >= kPatience));
+      });
+  return uint64_t(idle) >= settings.drivers;
 }
 
 void Machine::giveUp(const std::string &why,

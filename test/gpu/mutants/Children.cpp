@@ -2,8 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Two children at a time; what one prints is kept until it has ended.
+//
 //===----------------------------------------------------------------------===//
-#include "Children.h"
+#include "Mutants.h"
 
 #include <csignal>
 #include <cstdlib>

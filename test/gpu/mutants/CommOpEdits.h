@@ -11,7 +11,7 @@
 #ifndef PP_TEST_GPU_MUTANTS_MEETINGEDITS_H
 #define PP_TEST_GPU_MUTANTS_MEETINGEDITS_H
 
-#include "Children.h"
+#include "Mutants.h"
 
 #include <array>
 

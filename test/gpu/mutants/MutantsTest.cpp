@@ -12,10 +12,9 @@
 //   PPGpuMutantsTest --artifacts=FOLDER --each=N   N of each kind in each
 //
 //===----------------------------------------------------------------------===//
-#include "Children.h"
+#include "Mutants.h"
 #include "CommOpEdits.h"
 #include "EditedDevice.h"
-#include "Subject.h"
 #include "backends/cuda/Plugin.h"
 #include "cuda/Emulator.h"
 #include "pprt/Artifact.h"

@@ -2,8 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Steps are under way ahead of the host where the device records them; one input
+// is not finite, so that gates close.
+//
 //===----------------------------------------------------------------------===//
-#include "Subject.h"
+#include "Mutants.h"
 #include "engine/HostBuffers.h"
 #include "engine/enqueued/EnqueuedExecutor.h"
 #include "pprt/Initialize.h"

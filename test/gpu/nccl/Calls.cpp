@@ -19,39 +19,19 @@ static ncclResult_t refuse(ncclResult_t result) {
 }
 
 ncclResult_t ncclGetVersion(int *version) {
-  if (!version)
-    return ncclInvalidArgument;
   *version = NCCL_VERSION_CODE;
   return ncclSuccess;
 }
 
 const char *ncclGetErrorString(ncclResult_t result) {
-  switch (result) {
-  case ncclSuccess:
-    return "no error";
-  case ncclUnhandledCudaError:
-    return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
-  case ncclSystemError:
-    return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
-  case ncclInternalError:
-    return "internal error - please report this issue to the NCCL developers";
-  case ncclInvalidArgument:
-    return "invalid argument (run with NCCL_DEBUG=WARN for details)";
-  case ncclInvalidUsage:
-    return "invalid usage (run with NCCL_DEBUG=WARN for details)";
-  case ncclRemoteError:
-    return "remote process exited or there was a network error";
-  case ncclInProgress:
-    return "NCCL operation in progress";
-  default:
-    return "unknown result code";
-  }
+  return result == ncclUnhandledCudaError ? "unhandled cuda error"
+         : result == ncclRemoteError
+             ? "remote process exited or there was a network error"
+             : "an error of NCCL";
 }
 
 ncclResult_t ncclMemAlloc(void **place, size_t size) {
   PP_BEGIN(refuse)
-  if (!place || size == 0)
-    return ncclInvalidArgument;
   uint64_t address = 0;
   *place = nullptr;
   if (host()->allocate(&address, size) != 0)
@@ -100,9 +80,8 @@ static ncclResult_t add(const Begin &begin, ncclComm_t handle,
   const int device = host()->deviceOf(stream);
   if (device != comm->device) {
     fault(std::string(task.call) + " by " + comm->name() + " of device " +
-          std::to_string(comm->device) + " is given " +
-          (device < 0 ? "no stream"
-                      : "a stream of device " + std::to_string(device)));
+          std::to_string(comm->device) + " is given " + "a stream of device " +
+          std::to_string(device));
     return refuse(ncclUnhandledCudaError);
   }
   if (task.count == 0)

@@ -8,7 +8,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Objects.h"
-#include "Processes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -66,13 +65,10 @@ const Comm *nccl::findRegistered(uint64_t begin, uint64_t end) {
 }
 
 Comm *nccl::find(ncclComm_t handle) {
-  if (!handle)
-    return nullptr;
   const auto found = comms.find(handle);
-  if (found != comms.end())
-    return found->second.get();
-  fault("the host uses a communicator that is not there");
-  return nullptr;
+  if (found == comms.end())
+    notModelled("a communicator that is not there");
+  return found->second.get();
 }
 
 std::shared_ptr<Clique> nccl::makeClique(size_t size) {
@@ -150,8 +146,6 @@ const char *ncclGetLastError(ncclComm_t) { return lastError.c_str(); }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   PP_BEGIN(ncclResult_t)
-  if (!id)
-    return ncclInvalidArgument;
   *id = {};
   const uint64_t number = isAmongProcesses() ? drawId() : ++ids;
   std::copy_n(reinterpret_cast<const char *>(&number), sizeof(number),
@@ -171,18 +165,10 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int ranks,
                                     ncclUniqueId id, int rank,
                                     ncclConfig_t *config) {
   PP_BEGIN(ncclResult_t)
-  if (!made || ranks < 1 || rank < 0 || rank >= ranks)
-    return ncclInvalidArgument;
-  if (!config)
-    notModelled("ncclCommInitRankConfig without a configuration");
   if (const ncclResult_t refused = check(config))
     return refused;
-  if (begin.device < 0)
-    notModelled("a communicator of a thread without a context");
   uint64_t number = 0;
   std::copy_n(id.internal, sizeof(number), reinterpret_cast<char *>(&number));
-  if (number == 0)
-    return ncclInvalidArgument;
   // Ids of both kinds tell who made them: this process, or one among several.
   if (isAmongProcesses() ? !isDrawn(number) : number > ids) {
     lastError =
@@ -239,8 +225,6 @@ ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key,
                            ncclComm_t *place, ncclConfig_t *config) {
   PP_BEGIN(ncclResult_t)
   Comm *comm = find(handle);
-  if (!place || (color < 0 && color != NCCL_SPLIT_NOCOLOR))
-    return ncclInvalidArgument;
   if (const ncclResult_t refused = checkReady(comm))
     return refused;
   if (config)
@@ -281,8 +265,6 @@ ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key,
 ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *result) {
   PP_BEGIN(ncclResult_t)
   Comm *comm = find(handle);
-  if (!comm || !result)
-    return ncclInvalidArgument;
   if (comm->state == ncclInProgress && comm->patience > 0) {
     --comm->patience;
   } else if (comm->state == ncclInProgress) {
@@ -299,8 +281,6 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *result) {
 
 ncclResult_t ncclCommFinalize(ncclComm_t handle) {
   PP_BEGIN(ncclResult_t)
-  if (!handle)
-    return ncclSuccess;
   Comm *comm = find(handle);
   if (const ncclResult_t refused = checkReady(comm))
     return refused;
@@ -321,8 +301,6 @@ static void checkRecorded(const char *call, const Comm &comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t handle) {
   PP_BEGIN(ncclResult_t)
   Comm *comm = find(handle);
-  if (!comm)
-    return handle ? ncclInvalidArgument : ncclSuccess;
   if (!comm->isFinalized || comm->state != ncclSuccess)
     notModelled("ncclCommDestroy of a communicator that is not finalized");
   checkRecorded("ncclCommDestroy", *comm);
@@ -333,8 +311,6 @@ ncclResult_t ncclCommDestroy(ncclComm_t handle) {
 ncclResult_t ncclCommAbort(ncclComm_t handle) {
   PP_BEGIN(ncclResult_t)
   Comm *comm = find(handle);
-  if (!comm)
-    return handle ? ncclInvalidArgument : ncclSuccess;
   host()->abort(comm);
   const auto end = [comm] {
     const std::string what = host()->besides(comm->device);

@@ -5,14 +5,14 @@
 // A clique is what several ranks share; a communicator is one rank's part of
 // it. They are guarded by the lock of libcuda's emulated library, which every
 // call takes, and gone with its machine. All are of one process, but for what
-// others leave in a folder (Processes.h). Only communicators that do not block
-// are modelled, for no others can be aborted at any time.
+// others leave in a folder (Processes.cpp). Only communicators that do not
+// block are modelled, for no others can be aborted at any time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_NCCL_OBJECTS_H
 #define PP_TEST_GPU_NCCL_OBJECTS_H
 
-#include "cuda/Host.h"
+#include "cuda/Guest.h"
 
 #include <nccl.h>
 #include <set>
@@ -156,6 +156,33 @@ const char *nameOf(ncclDataType_t type);
 void reduce(ncclDataType_t type, ncclRedOp_t reduction,
             const std::vector<const std::byte *> &from, std::byte *to,
             uint64_t count, uint64_t errors);
+
+// Processes.cpp
+/// Whether there is the setting.
+bool isAmongProcesses();
+/// An id that no other run has; whether one was made so.
+uint64_t drawId();
+bool isDrawn(uint64_t id);
+
+/// What processes call the communicator of an id, or what a split makes of one;
+/// empty without the setting.
+std::string placeOf(uint64_t id);
+std::string placeOfChild(const Clique &parent, const Clique::Split &split,
+                         int color);
+
+// These do nothing where all members are of this process.
+
+/// That the rank is there; that it is not any more.
+void leaveMember(const Comm &comm);
+void leaveGone(const Comm &comm);
+/// Those who are there, and whether one has gone.
+void readMembers(Clique &clique);
+void leaveRequest(const Comm &comm, const Clique::Split &split);
+void readRequests(Clique &clique, Clique::Split &split);
+
+/// What an operation with these tasks takes part in.
+Attendance attendElsewhere(Comm &comm, const std::vector<Task> &tasks,
+                           uint64_t errors);
 
 } // namespace emulated::nccl
 

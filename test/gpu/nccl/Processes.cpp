@@ -2,9 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Processes that have the setting `processes` leave files for each other in its
+// folder: who has come to a communicator, what a split asks for, and of each
+// operation that begins what others read of its memory. A file is whole when it
+// has its name, and stays. Names begin with the communicator's id, which is
+// drawn when it is made: so runs in one folder, one after another or at once,
+// do not read each other's. Each process has one rank of a communicator.
+//
 //===----------------------------------------------------------------------===//
-#include "Processes.h"
-
+#include "Objects.h"
 #include <algorithm>
 #include <cstring>
 #include <fstream>

@@ -13,37 +13,20 @@
 
 namespace ptx {
 
-/// What approximate instructions return is within the error that is documented,
-/// and anywhere within: which depends on the input and this.
-struct Approximation {
-  uint64_t seed;
-};
-
 /// Of one lane, in and out by addc, subc and madc.
 struct Carry {
   uint64_t flag = 0;
 };
 
 /// The result of an instruction that computes a value of up to three others;
-/// false if it is none of these.
+/// false if it is none of these. `errors` draws how far approximations are off.
 bool compute(const Instruction &instruction, uint64_t a, uint64_t b, uint64_t c,
-             Carry &carry, const Approximation &approximation,
-             uint64_t &result);
+             Carry &carry, uint64_t errors, uint64_t &result);
 bool compare(const Instruction &instruction, uint64_t a, uint64_t b);
 uint64_t convert(const Instruction &instruction, uint64_t value);
 /// To two numbers of 16 bits from two, the first of them on top.
 uint64_t convertPair(const Instruction &instruction, uint64_t high,
                      uint64_t low);
-uint64_t approximate(const Instruction &instruction, uint64_t a,
-                     const Approximation &approximation);
-
-float toFloat(uint64_t bits);
-double toDouble(uint64_t bits);
-uint64_t fromFloat(float value);
-uint64_t fromDouble(double value);
-/// Of bf16; to the nearest one.
-double fromSmall(uint64_t bits);
-uint16_t toSmall(double value);
 /// The bits that count, sign-extended where the type is signed.
 uint64_t extend(Type type, uint64_t bits);
 

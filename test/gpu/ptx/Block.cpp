@@ -6,18 +6,18 @@
 #include "Block.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace ptx;
 
-static constexpr uint32_t kWarp = 32;
 static constexpr uint32_t kNowhere = ~uint32_t(0);
 
 Block::Block(const Program &program, const Function &function,
              const Launch &launch, Memory &memory, Shadow &global,
              Counters &counters)
     : program(program), function(function), launch(launch), memory(memory),
-      global(global), counters(counters), approximation{launch.errors},
-      threads(launch.block.x), random(launch.seed * 2 + 1) {
+      global(global), counters(counters), threads(launch.block.x),
+      random(launch.seed * 2 + 1) {
   registers.resize(size_t(function.registers) * threads);
   unknowns.resize(registers.size());
   places.resize(threads);
@@ -181,16 +181,19 @@ bool Block::awaitsOthers(const Instruction &i) {
     return false;
   const Values mask = valuesOf(i.operands[position]);
   bool areComing = false, areHere = false;
+  uint32_t first = kNowhere, here = 0;
   for (uint32_t lane : active) {
-    const uint32_t first = lane / kWarp * kWarp;
-    for (uint32_t other = first; other < std::min(first + kWarp, threads);
-         ++other) {
-      if (!(uint32_t(mask.bits[lane * mask.step]) >> (other - first) & 1) ||
-          isActive[other])
-        continue;
-      areComing |= states[other] == State::Running;
-      areHere |= states[other] == State::CommOp && places[other] == at;
+    if (lane / kWarp * kWarp != first) {
+      first = lane / kWarp * kWarp;
+      here = activeMask(first);
     }
+    uint32_t missing = uint32_t(mask.bits[lane * mask.step]) & ~here;
+    for (uint32_t other = first; missing && other < threads;
+         ++other, missing >>= 1)
+      if (missing & 1) {
+        areComing |= states[other] == State::Running;
+        areHere |= states[other] == State::CommOp && places[other] == at;
+      }
   }
   for (uint32_t lane : active) {
     if (areComing)
@@ -235,12 +238,10 @@ Moment Block::momentOf(uint32_t lane, bool isAtomic) const {
   return {number, lane, blockEpoch, isAtomic};
 }
 
-uint32_t Block::activeMask(uint32_t lane) const {
-  const uint32_t first = lane / kWarp * kWarp;
+uint32_t Block::activeMask(uint32_t first) const {
   uint32_t mask = 0;
-  for (uint32_t other = first; other < std::min(first + kWarp, threads);
-       ++other)
-    mask |= uint32_t(isActive[other] != 0) << (other - first);
+  for (uint32_t lane = first; lane < std::min(first + kWarp, threads); ++lane)
+    mask |= uint32_t(isActive[lane] != 0) << (lane - first);
   return mask;
 }
 
@@ -277,4 +278,77 @@ Block::Values Block::valuesOf(const Operand &operand) {
     return {bits, scratchUnknown.data(), 1};
   }
   return {&operand.bits, &isKnown, 0};
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+// Blocks run one after another: nothing may depend on which comes first, and
+// what does is a race that the bytes show.
+
+Module::Module() = default;
+Module::~Module() = default;
+
+std::unique_ptr<Module> Module::parse(const std::string &text,
+                                      std::string &error) {
+  std::unique_ptr<Module> module(new Module);
+  module->program = parseProgram(text, error);
+  return module->program ? std::move(module) : nullptr;
+}
+
+const Entry *Module::find(const std::string &name) const {
+  for (const Entry &entry : program->entries)
+    if (entry.name == name)
+      return &entry;
+  return nullptr;
+}
+
+bool Module::run(const Launch &launch, Memory &memory, std::string &error,
+                 Accesses *accesses, Counters *counters) const {
+  const Function *function = nullptr;
+  for (const Function &candidate : program->functions)
+    if (candidate.isEntry && candidate.name == launch.entry)
+      function = &candidate;
+  if (!function) {
+    error = "expects an entry of the module, got '" + launch.entry + "'";
+    return false;
+  }
+  if (launch.parameters.size() < function->parameterBytes) {
+    error =
+        launch.entry + ": expects " + std::to_string(function->parameterBytes) +
+        " bytes of parameters, got " + std::to_string(launch.parameters.size());
+    return false;
+  }
+  if (function->block != 0 && function->block != launch.block.x) {
+    error = launch.entry + ": expects blocks of " +
+            std::to_string(function->block) + " threads, got " +
+            std::to_string(launch.block.x);
+    return false;
+  }
+  if (launch.block.x == 0 || launch.block.x > 1024) {
+    error = launch.entry + ": expects blocks of 1 to 1024 threads";
+    return false;
+  }
+  Shadow global;
+  Counters counted;
+  Block block(*program, *function, launch, memory, global, counted);
+  std::vector<uint32_t> blocks = launch.blocks;
+  if (blocks.empty()) {
+    blocks.resize(launch.grid.x);
+    std::iota(blocks.begin(), blocks.end(), 0);
+  }
+  // Blocks come in any order; this one depends on the seed.
+  if (launch.seed % 2 == 1)
+    std::reverse(blocks.begin(), blocks.end());
+  for (uint32_t number : blocks)
+    if (!block.run(number)) {
+      error = block.error();
+      return false;
+    }
+  if (accesses)
+    global.collect(*accesses);
+  if (counters)
+    *counters = counted;
+  return true;
 }

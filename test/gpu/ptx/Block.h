@@ -15,6 +15,8 @@
 
 namespace ptx {
 
+constexpr uint32_t kWarp = 32;
+
 class Block {
 public:
   Block(const Program &program, const Function &function, const Launch &launch,
@@ -47,11 +49,13 @@ private:
   bool atomic(const Instruction &i);
   bool shuffle(const Instruction &i);
   bool vote(const Instruction &i);
-  /// Whether the mask names this lane, and all that it names are there, which
-  /// `wanted` then are.
-  bool meets(const Instruction &i, uint32_t lane, const Values &mask,
-             const char *what, uint32_t &wanted);
   bool reduceWarp(const Instruction &i);
+  /// What lanes of a warp do together: f(lane, mask, bits, unknown) for each,
+  /// whose results are set when all have been computed. False if one is, or if
+  /// the mask does not name a lane, or one that it names is not there.
+  template <typename Function>
+  bool together(const Instruction &i, const char *what, const Values &mask,
+                Function f);
   bool move(const Instruction &i);
   bool select(const Instruction &i);
   bool setPredicate(const Instruction &i);
@@ -85,10 +89,8 @@ private:
   void observe(const Instruction &i, const Values &base, uint32_t bytes);
   Bytes find(const Instruction &i, uint64_t address, uint32_t size,
              uint32_t lane, bool writes);
-  /// Lanes of this one's warp that are active; of all others 0.
-  uint32_t activeMask(uint32_t lane) const;
-  /// Lanes that the warp has: the last one of a block may have few.
-  uint32_t existingMask(uint32_t lane) const;
+  /// Lanes of the warp that begins at `first` which are active.
+  uint32_t activeMask(uint32_t first) const;
   bool fail(const Instruction &i, const std::string &message,
             uint32_t lane = ~uint32_t(0));
   Moment momentOf(uint32_t lane, bool isAtomic = false) const;
@@ -99,7 +101,6 @@ private:
   Memory &memory;
   Shadow &global;
   Counters &counters;
-  Approximation approximation;
   uint32_t threads, number = 0, blockEpoch = 0;
   uint64_t random;
   std::vector<uint64_t> registers;

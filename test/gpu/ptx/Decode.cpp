@@ -8,74 +8,32 @@
 //===----------------------------------------------------------------------===//
 #include "Program.h"
 
+#include <cctype>
 #include <map>
 #include <sstream>
 
 using namespace ptx;
 
-static const std::map<std::string, Op> kOps = {{"abs", Op::Abs},
-                                               {"activemask", Op::Activemask},
-                                               {"add", Op::Add},
-                                               {"addc", Op::AddCarry},
-                                               {"and", Op::And},
-                                               {"bar", Op::Bar},
-                                               {"bfe", Op::Bfe},
-                                               {"bra", Op::Bra},
-                                               {"call", Op::Call},
-                                               {"clz", Op::Clz},
-                                               {"copysign", Op::Copysign},
-                                               {"cvt", Op::Cvt},
-                                               {"cvta", Op::Cvta},
-                                               {"div", Op::Div},
-                                               {"ex2", Op::Ex2},
-                                               {"exit", Op::Exit},
-                                               {"fma", Op::Fma},
-                                               {"ld", Op::Ld},
-                                               {"mad", Op::Mad},
-                                               {"madc", Op::MadCarry},
-                                               {"max", Op::Max},
-                                               {"min", Op::Min},
-                                               {"mov", Op::Mov},
-                                               {"mul", Op::Mul},
-                                               {"neg", Op::Neg},
-                                               {"not", Op::Not},
-                                               {"or", Op::Or},
-                                               {"popc", Op::Popc},
-                                               {"prmt", Op::Prmt},
-                                               {"rcp", Op::Rcp},
-                                               {"red", Op::Red},
-                                               {"redux", Op::Redux},
-                                               {"rem", Op::Rem},
-                                               {"ret", Op::Ret},
-                                               {"selp", Op::Selp},
-                                               {"setp", Op::Setp},
-                                               {"shf", Op::Shf},
-                                               {"shfl", Op::Shfl},
-                                               {"shl", Op::Shl},
-                                               {"shr", Op::Shr},
-                                               {"sqrt", Op::Sqrt},
-                                               {"st", Op::St},
-                                               {"sub", Op::Sub},
-                                               {"subc", Op::SubCarry},
-                                               {"trap", Op::Trap},
-                                               {"vote", Op::Vote},
-                                               {"xor", Op::Xor}};
+static std::string lower(std::string word) {
+  for (char &c : word)
+    c = char(std::tolower(static_cast<unsigned char>(c)));
+  return word;
+}
 
-static const std::map<std::string, Type> kTypes = {
-    {"b8", Type::B8},     {"b16", Type::B16},      {"b32", Type::B32},
-    {"b64", Type::B64},   {"u8", Type::U8},        {"u16", Type::U16},
-    {"u32", Type::U32},   {"u64", Type::U64},      {"s8", Type::S8},
-    {"s16", Type::S16},   {"s32", Type::S32},      {"s64", Type::S64},
-    {"bf16", Type::BF16}, {"f32", Type::F32},      {"f64", Type::F64},
-    {"pred", Type::Pred}, {"bf16x2", Type::BF16x2}};
+#define PP_OP(name) {lower(#name), Op::name}
+static const std::map<std::string, Op> kOps = {PP_PTX_OPS(PP_OP)};
+#define PP_TYPE(name, bytes) {lower(#name), Type::name}
+static const std::map<std::string, Type> kTypes = {PP_PTX_TYPES(PP_TYPE)};
 
-static const std::map<std::string, Compare> kCompares = {
-    {"eq", Compare::Eq},   {"ne", Compare::Ne},   {"lt", Compare::Lt},
-    {"le", Compare::Le},   {"gt", Compare::Gt},   {"ge", Compare::Ge},
-    {"lo", Compare::Lt},   {"ls", Compare::Le},   {"hi", Compare::Gt},
-    {"hs", Compare::Ge},   {"equ", Compare::Equ}, {"neu", Compare::Neu},
-    {"ltu", Compare::Ltu}, {"leu", Compare::Leu}, {"gtu", Compare::Gtu},
-    {"geu", Compare::Geu}, {"num", Compare::Num}, {"nan", Compare::Nan}};
+static const std::map<std::string, uint8_t> kCompares = {
+    {"eq", kEqual},
+    {"ne", kLess | kGreater},
+    {"lt", kLess},
+    {"le", kLess | kEqual},
+    {"gt", kGreater},
+    {"ge", kGreater | kEqual},
+    {"num", kLess | kEqual | kGreater},
+    {"nan", kUnordered}};
 
 static const std::map<std::string, Space> kSpaces = {
     {"global", Space::Global},
@@ -84,9 +42,14 @@ static const std::map<std::string, Space> kSpaces = {
     {"param", Space::Parameter},
     {"const", Space::Constant}};
 
-bool ptx::isFloat(Type type) {
-  return type == Type::BF16 || type == Type::F32 || type == Type::F64 ||
-         type == Type::BF16x2;
+/// Which outcomes the word of a setp names: `ltu` is `lt` or unordered.
+static uint8_t outcomesOf(const std::string &word) {
+  if (auto found = kCompares.find(word); found != kCompares.end())
+    return found->second;
+  auto found = kCompares.find(word.substr(0, 2));
+  return word.size() == 3 && word[2] == 'u' && found != kCompares.end()
+             ? found->second | kUnordered
+             : 0;
 }
 
 namespace {
@@ -165,11 +128,11 @@ bool Decoder::modifier(const std::string &word) {
     return found != kReductions.end() && (i.combine = found->second, true);
   }
   if (i.op == Op::Setp)
-    if (auto compare = kCompares.find(word); compare != kCompares.end()) {
-      i.compare = compare->second;
+    if (uint8_t outcomes = outcomesOf(word)) {
+      i.compare = outcomes;
       return true;
     }
-  if (isIn(Op::Mul, Op::Mad, Op::MadCarry)) {
+  if (isIn(Op::Mul, Op::Mad, Op::Madc)) {
     static const std::map<std::string, Half> kHalves = {
         {"lo", Half::Low}, {"hi", Half::High}, {"wide", Half::Wide}};
     if (auto half = kHalves.find(word); half != kHalves.end()) {
@@ -177,8 +140,6 @@ bool Decoder::modifier(const std::string &word) {
       return true;
     }
   }
-  if (i.op == Op::Shf && (word == "l" || word == "wrap"))
-    return true; // no other is known
   if (word == "cc")
     return set(i.carryOut);
   if (word == "approx")
@@ -195,7 +156,7 @@ bool Decoder::modifier(const std::string &word) {
 }
 
 bool Decoder::finish() {
-  i.carryIn = isIn(Op::AddCarry, Op::SubCarry, Op::MadCarry);
+  i.carryIn = isIn(Op::Addc, Op::Subc, Op::Madc);
   if (i.flush && !i.approximate)
     return false;
   // Without an approximation or a space of its own there is no such thing.

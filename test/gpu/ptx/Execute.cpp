@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each works on the lanes that are active, one after another: what they do to
-// each other is found by the bytes that they touch (Shadow.h).
+// each other is found by the bytes that they touch (Shadow.h). Whoever a mask
+// names has to be there: Block.cpp lets those who come wait for those who are
+// on their way.
 //
 //===----------------------------------------------------------------------===//
 #include "Block.h"
@@ -84,7 +86,7 @@ bool Block::scalar(const Instruction &i) {
     else if (i.op == Op::Cvta) // to the global space, whose addresses are all
       result = bitsOf(0);
     else if (!compute(i, bitsOf(0), bitsOf(1), bitsOf(2), carries[lane],
-                      approximation, result))
+                      launch.errors, result))
       return fail(i, "an instruction that is not known for this type", lane);
     set(i.results[0], lane, result, unknown);
   }
@@ -143,6 +145,124 @@ bool Block::setPredicate(const Instruction &i) {
         compare(i, x.bits[lane * x.step], y.bits[lane * y.step]),
         x.unknown[lane * x.step] || y.unknown[lane * y.step]);
   return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Warps
+//===----------------------------------------------------------------------===//
+
+template <typename Function>
+bool Block::together(const Instruction &i, const char *what, const Values &mask,
+                     Function f) {
+  std::vector<std::pair<uint64_t, bool>> results;
+  uint32_t first = ~uint32_t(0), here = 0;
+  for (uint32_t lane : active) {
+    if (lane / kWarp * kWarp != first) {
+      first = lane / kWarp * kWarp;
+      here = activeMask(first);
+    }
+    uint32_t wanted = uint32_t(mask.bits[lane * mask.step]);
+    if (mask.unknown[lane * mask.step])
+      return fail(i, std::string(what) + " whose mask was never written", lane);
+    if (!((wanted >> lane % kWarp) & 1))
+      return fail(
+          i, std::string(what) + " whose mask leaves out the thread itself",
+          lane);
+    if (threads - first < kWarp) // the last warp of a block may have few
+      wanted &= (uint32_t(1) << (threads - first)) - 1;
+    if (wanted & ~here)
+      return fail(i,
+                  std::string(what) + " that not all threads of its mask reach",
+                  lane);
+    auto &[bits, unknown] = results.emplace_back(0, false);
+    if (!f(lane, wanted, bits, unknown))
+      return false;
+  }
+  for (size_t index = 0; index < active.size(); ++index)
+    set(i.results[0], active[index], results[index].first,
+        results[index].second);
+  return true;
+}
+
+bool Block::shuffle(const Instruction &i) {
+  const Values value = valuesOf(i.operands[0]), by = valuesOf(i.operands[1]),
+               bounds = valuesOf(i.operands[2]), mask = valuesOf(i.operands[3]);
+  std::vector<bool> inside(threads);
+  const auto take = [&](uint32_t lane, uint32_t wanted, uint64_t &bits,
+                        bool &unknown) {
+    if (by.unknown[lane * by.step] || bounds.unknown[lane * bounds.step])
+      return fail(i, "a shuffle from a lane whose number was never written",
+                  lane);
+    const uint32_t self = lane % kWarp,
+                   b = uint32_t(by.bits[lane * by.step]) & 31,
+                   c = uint32_t(bounds.bits[lane * bounds.step]);
+    const uint32_t segment = (c >> 8) & 31,
+                   last = (self & segment) | (c & ~segment & 31);
+    uint32_t from = i.shuffle == ShuffleMode::Butterfly
+                        ? self ^ b
+                        : (self & segment) | (b & ~segment & 31);
+    inside[lane] = from <= last;
+    from = inside[lane] ? from : self;
+    if (!((wanted >> from) & 1))
+      return fail(i, "a shuffle from a thread that is not there", lane);
+    const uint32_t source = lane - self + from;
+    bits = value.bits[source * value.step];
+    unknown = value.unknown[source * value.step] != 0;
+    return true;
+  };
+  if (!together(i, "a shuffle", mask, take))
+    return false;
+  for (size_t index = 0; i.results.size() > 1 && index < active.size(); ++index)
+    set(i.results[1], active[index], inside[active[index]], false);
+  return true;
+}
+
+bool Block::vote(const Instruction &i) {
+  if (i.op == Op::Activemask) {
+    for (uint32_t lane : active)
+      set(i.results[0], lane, activeMask(lane / kWarp * kWarp), false);
+    return true;
+  }
+  const Values condition = valuesOf(i.operands[0]);
+  return together(
+      i, "a vote", valuesOf(i.operands[1]),
+      [&](uint32_t lane, uint32_t all, uint64_t &ballot, bool &unknown) {
+        for (uint32_t other = 0; other < kWarp; ++other)
+          if (all >> other & 1) {
+            const size_t place =
+                (lane / kWarp * kWarp + other) * condition.step;
+            const bool is =
+                bool(condition.bits[place] & 1) != i.operands[0].negated;
+            ballot |= uint64_t(is) << other;
+            unknown |= condition.unknown[place] != 0;
+          }
+        return true;
+      });
+}
+
+bool Block::reduceWarp(const Instruction &i) {
+  const Values value = valuesOf(i.operands[0]);
+  Instruction combine = i;
+  combine.op = i.combine;
+  return together(
+      i, "a reduction", valuesOf(i.operands[1]),
+      [&](uint32_t lane, uint32_t all, uint64_t &result, bool &unknown) {
+        bool isFirst = true;
+        for (uint32_t other = 0; other < kWarp; ++other) {
+          if (!(all >> other & 1))
+            continue;
+          const size_t place = (lane / kWarp * kWarp + other) * value.step;
+          Carry none;
+          if (isFirst)
+            result = value.bits[place];
+          else if (!compute(combine, result, value.bits[place], 0, none,
+                            launch.errors, result))
+            return fail(i, "a reduction that is not known here", lane);
+          unknown |= value.unknown[place] != 0;
+          isFirst = false;
+        }
+        return true;
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -224,7 +344,6 @@ Block::Bytes Block::find(const Instruction &i, uint64_t address, uint32_t size,
 void Block::observe(const Instruction &i, const Values &base, uint32_t bytes) {
   if (!launch.observe || i.space != Space::Global)
     return;
-  constexpr uint32_t kWarp = 32;
   WarpAccess access{i.op != Op::Ld, bytes, {}};
   for (size_t index = 0; index < active.size(); ++index) {
     const uint32_t lane = active[index];
@@ -316,7 +435,7 @@ bool Block::atomic(const Instruction &i) {
     std::memcpy(&before, found.data, bytes);
     Carry none;
     if (!compute(combine, before, value.bits[lane * value.step], 0, none,
-                 approximation, after))
+                 launch.errors, after))
       return fail(i, "a reduction that is not known here", lane);
     std::memcpy(found.data, &after, bytes);
     bool unknown = value.unknown[lane * value.step];

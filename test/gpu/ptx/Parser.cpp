@@ -5,10 +5,105 @@
 //===----------------------------------------------------------------------===//
 #include "Parser.h"
 
-#include <cstdio>
+#include <cctype>
+#include <cstdlib>
 #include <cstring>
 
 using namespace ptx;
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+// Numbers keep their bits: what type they are of, only an instruction knows.
+
+static bool isWordStart(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '%' ||
+         c == '$' || c == '.';
+}
+static bool isWordPart(char c) {
+  return isWordStart(c) || std::isdigit(static_cast<unsigned char>(c)) ||
+         c == ':';
+}
+
+std::vector<Token> ptx::tokenize(const std::string &text, std::string &error) {
+  std::vector<Token> tokens;
+  unsigned line = 1;
+  size_t at = 0;
+  auto next = [&](size_t ahead) {
+    return at + ahead < text.size() ? text[at + ahead] : '\0';
+  };
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '\n')
+      ++line;
+    if (std::isspace(static_cast<unsigned char>(c))) {
+      ++at;
+      continue;
+    }
+    if (c == '/' && next(1) == '/') {
+      while (at < text.size() && text[at] != '\n')
+        ++at;
+      continue;
+    }
+    Token token;
+    token.line = line;
+    if (c == '"') {
+      const size_t end = text.find('"', at + 1);
+      if (end == std::string::npos) {
+        error = "line " + std::to_string(line) + ": quotes have no end";
+        return {};
+      }
+      token.kind = Token::Text;
+      token.text = text.substr(at + 1, end - at - 1);
+      at = end + 1;
+    } else if (std::isdigit(static_cast<unsigned char>(c))) {
+      const char *begin = text.c_str() + at;
+      char *end = nullptr;
+      if (c == '0' && (next(1) == 'f' || next(1) == 'F')) {
+        token.kind = Token::Float;
+        token.number = std::strtoull(begin + 2, &end, 16);
+      } else if (c == '0' && (next(1) == 'd' || next(1) == 'D')) {
+        token.kind = Token::Double;
+        token.number = std::strtoull(begin + 2, &end, 16);
+      } else {
+        token.kind = Token::Integer;
+        token.number = std::strtoull(begin, &end, 0);
+        end += *end == 'U';
+      }
+      at += end - begin;
+    } else if (isWordStart(c)) {
+      size_t end = at + 1;
+      // A label's colon ends it; two are part of a word. A directive ends where
+      // the next one begins.
+      while (end < text.size() && isWordPart(text[end]) &&
+             !(c == '.' && text[end] == '.')) {
+        if (text[end] == ':') {
+          if (end + 1 >= text.size() || text[end + 1] != ':')
+            break;
+          ++end;
+        }
+        ++end;
+      }
+      token.kind = Token::Word;
+      token.text = text.substr(at, end - at);
+      at = end;
+    } else if (std::string("{}()[]<>,;:+-@!|=~").find(c) != std::string::npos) {
+      token.kind = Token::Sign;
+      token.text = c;
+      ++at;
+    } else {
+      error = "line " + std::to_string(line) + ": expects PTX, got '" +
+              std::string(1, c) + "'";
+      return {};
+    }
+    tokens.push_back(std::move(token));
+  }
+  Token end;
+  end.line = line;
+  tokens.push_back(end);
+  return tokens;
+}
 
 Type ptx::typeOf(const std::string &word) {
   Instruction probe;
@@ -229,44 +324,11 @@ bool Parser::resolveBranches() {
   return true;
 }
 
-/// What ptxas refuses, in its words. It makes do with the registers that a
-/// block of the .reqntid has.
-static bool fits(const Program &program, const std::string &text,
-                 std::string &error) {
-  int major = 0, minor = 0;
-  const size_t version = text.find(".version");
-  if (version != std::string::npos)
-    std::sscanf(text.c_str() + version, ".version %d.%d", &major, &minor);
-  const uint32_t mostParameters = 10 * major + minor < 81 ? 0x1100 : 0x7ffc;
-  constexpr uint32_t kMostShared = 0xc000;
-  auto refuse = [&](const Function &function, const char *what, uint32_t bytes,
-                    uint32_t most) {
-    char words[64];
-    std::snprintf(words, sizeof(words), " (0x%x bytes, 0x%x max)", bytes, most);
-    error =
-        "Entry function '" + function.name + "' uses too much " + what + words;
-    return false;
-  };
-  for (const Function &function : program.functions) {
-    if (!function.isEntry)
-      continue;
-    if (function.parameterBytes > mostParameters)
-      return refuse(function, "parameter space", function.parameterBytes,
-                    mostParameters);
-    if (function.sharedBytes > kMostShared)
-      return refuse(function, "shared data", function.sharedBytes, kMostShared);
-  }
-  return true;
-}
-
 std::unique_ptr<Program> ptx::parseProgram(const std::string &text,
                                            std::string &error) {
   error.clear();
   std::vector<Token> tokens = tokenize(text, error);
   if (!error.empty())
     return nullptr;
-  std::unique_ptr<Program> program = Parser(std::move(tokens), error).parse();
-  if (program && !fits(*program, text, error))
-    return nullptr;
-  return program;
+  return Parser(std::move(tokens), error).parse();
 }

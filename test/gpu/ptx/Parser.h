@@ -2,17 +2,27 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: words. Out: functions whose names are resolved. The text is a compiler's:
-// what is not understood is refused, with its line, and never skipped.
+// In: the text. Out: words with their dots, numbers and signs; then functions
+// whose names are resolved. The text is a compiler's: what is not understood is
+// refused, with its line, and never skipped.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_TEST_GPU_PTX_PARSER_H
 #define PP_TEST_GPU_PTX_PARSER_H
 
-#include "Lexer.h"
 #include "Program.h"
 
 namespace ptx {
+
+struct Token {
+  enum Kind { Word, Integer, Float, Double, Text, Sign, End } kind = End;
+  std::string text;    ///< a word with its dots, a sign, or what quotes hold
+  uint64_t number = 0; ///< bits of a number
+  unsigned line = 0;
+};
+
+/// Ends with one of kind End. On a character that PTX does not have, `error`.
+std::vector<Token> tokenize(const std::string &text, std::string &error);
 
 /// What a name stands for.
 struct Symbol {

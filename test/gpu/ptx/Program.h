@@ -15,124 +15,42 @@
 
 namespace ptx {
 
-enum class Op : uint8_t {
-  Abs,
-  Activemask,
-  Add,
-  AddCarry,
-  And,
-  Bar,
-  Bfe,
-  Bra,
-  Call,
-  Clz,
-  Copysign,
-  Cvt,
-  Cvta,
-  Div,
-  Ex2,
-  Exit,
-  Fma,
-  Ld,
-  Mad,
-  MadCarry,
-  Max,
-  Min,
-  Mov,
-  Mul,
-  Neg,
-  Not,
-  Or,
-  Popc,
-  Prmt,
-  Rcp,
-  Red,
-  Redux,
-  Rem,
-  Ret,
-  Selp,
-  Setp,
-  Shf,
-  Shfl,
-  Shl,
-  Shr,
-  Sqrt,
-  St,
-  Sub,
-  SubCarry,
-  Trap,
-  Vote,
-  Xor
-};
+// In capitals or not, these are the words of PTX.
+#define PP_PTX_OPS(X)                                                          \
+  X(Abs), X(Activemask), X(Add), X(Addc), X(And), X(Bar), X(Bfe), X(Bra),      \
+      X(Call), X(Copysign), X(Cvt), X(Cvta), X(Div), X(Ex2), X(Exit), X(Fma),  \
+      X(Ld), X(Mad), X(Madc), X(Max), X(Min), X(Mov), X(Mul), X(Neg), X(Not),  \
+      X(Or), X(Popc), X(Prmt), X(Rcp), X(Red), X(Redux), X(Rem), X(Ret),       \
+      X(Selp), X(Setp), X(Shfl), X(Shl), X(Shr), X(Sqrt), X(St), X(Sub),       \
+      X(Subc), X(Trap), X(Vote), X(Xor)
+#define PP_PTX_TYPES(X)                                                        \
+  X(B8, 1), X(B16, 2), X(B32, 4), X(B64, 8), X(U8, 1), X(U16, 2), X(U32, 4),   \
+      X(U64, 8), X(S8, 1), X(S16, 2), X(S32, 4), X(S64, 8), X(BF16, 2),        \
+      X(F32, 4), X(F64, 8), X(Pred, 1), X(BF16x2, 4)
 
-enum class Type : uint8_t {
-  None,
-  B8,
-  B16,
-  B32,
-  B64,
-  U8,
-  U16,
-  U32,
-  U64,
-  S8,
-  S16,
-  S32,
-  S64,
-  BF16,
-  F32,
-  F64,
-  Pred,
-  BF16x2
-};
+#define PP_ENUMERATOR(name, ...) name
+enum class Op : uint8_t { PP_PTX_OPS(PP_ENUMERATOR) };
+enum class Type : uint8_t { PP_PTX_TYPES(PP_ENUMERATOR), None };
+#undef PP_ENUMERATOR
+
 inline unsigned bytesOf(Type type) {
-  switch (type) {
-  case Type::None:
-    return 0;
-  case Type::B8:
-  case Type::U8:
-  case Type::S8:
-  case Type::Pred:
-    return 1;
-  case Type::B16:
-  case Type::U16:
-  case Type::S16:
-  case Type::BF16:
-    return 2;
-  case Type::B32:
-  case Type::U32:
-  case Type::S32:
-  case Type::F32:
-  case Type::BF16x2:
-    return 4;
-  default:
-    return 8;
-  }
+#define PP_BYTES(name, bytes) bytes
+  static constexpr uint8_t kBytes[] = {PP_PTX_TYPES(PP_BYTES), 0};
+#undef PP_BYTES
+  return kBytes[size_t(type)];
 }
-bool isFloat(Type type);
+inline bool isFloat(Type type) {
+  return type == Type::BF16 || type == Type::F32 || type == Type::F64 ||
+         type == Type::BF16x2;
+}
 inline bool isSigned(Type type) {
-  return type == Type::S8 || type == Type::S16 || type == Type::S32 ||
-         type == Type::S64;
+  return type >= Type::S8 && type <= Type::S64;
 }
 
 enum class Space : uint8_t { None, Global, Shared, Local, Parameter, Constant };
 enum class Rounding : uint8_t { Nearest, Zero, Down, Up };
-enum class Compare : uint8_t {
-  Eq,
-  Ne,
-  Lt,
-  Le,
-  Gt,
-  Ge,
-  Equ,
-  Neu,
-  Ltu,
-  Leu,
-  Gtu,
-  Geu,
-  Num,
-  Nan
-};
+/// Of a comparison, which outcomes make it true.
+enum Outcome : uint8_t { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
 enum class Half : uint8_t { Low, High, Wide };
 enum class ShuffleMode : uint8_t { Butterfly, Index };
 
@@ -153,8 +71,8 @@ struct Instruction {
   Space space = Space::None;
   Rounding rounding = Rounding::Nearest;
   bool toInteger = false; ///< cvt.rni and the like of a float to a float
-  Compare compare = Compare::Eq;
-  Op combine = Op::Mov; ///< of red, redux
+  uint8_t compare = 0;    ///< of setp: outcomes
+  Op combine = Op::Mov;   ///< of red, redux
   Half half = Half::Low;
   ShuffleMode shuffle = ShuffleMode::Butterfly;
   bool approximate = false, flush = false, saturate = false,
@@ -218,9 +136,6 @@ void placeShared(const Program &program, Function &function);
 inline uint64_t alignUp(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
-
-bool runProgram(const Program &program, const Launch &launch, Memory &memory,
-                std::string &error, Accesses *accesses, Counters *counters);
 
 } // namespace ptx
 

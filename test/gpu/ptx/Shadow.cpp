@@ -20,25 +20,26 @@ bool Shadow::isOrdered(const Access &before, const Moment &now) {
   return isBefore(before, now) || (before.isAtomic && now.isAtomic);
 }
 
-std::string Shadow::touch(Byte &byte, const Moment &moment, bool writes) {
-  const auto describe = [](const Access &before, const char *did) {
-    return "thread " + std::to_string(before.thread) + " of block " +
-           std::to_string(before.block) + did;
+const Shadow::Access *Shadow::touch(Byte &byte, const Moment &moment,
+                                    bool writes, const char *&did) {
+  const auto meets = [&](const Access &before, const char *verb) {
+    did = verb;
+    return &before;
   };
   if (!isOrdered(byte.writer, moment))
-    return describe(byte.writer, " writes ");
+    return meets(byte.writer, " writes ");
   const Access now{moment.block, moment.thread, moment.blockEpoch,
                    moment.isAtomic};
   if (moment.isNonCoherent && byte.writer.isThere())
-    return describe(byte.writer, " writes, and ld.global.nc reads, ");
+    return meets(byte.writer, " writes, and ld.global.nc reads, ");
   if (writes && byte.nonCoherent.isThere())
-    return describe(byte.nonCoherent, " reads by ld.global.nc ");
+    return meets(byte.nonCoherent, " reads by ld.global.nc ");
   if (moment.isNonCoherent)
     byte.nonCoherent = now;
   if (writes) {
-    for (const Access &reader : {byte.first, byte.second})
-      if (!isOrdered(reader, moment))
-        return describe(reader, " reads ");
+    for (const Access *reader : {&byte.first, &byte.second})
+      if (!isOrdered(*reader, moment))
+        return meets(*reader, " reads ");
     byte.writer = now;
   } else if (isBefore(byte.first, moment)) {
     // Who comes behind this reader comes behind that one.
@@ -46,7 +47,7 @@ std::string Shadow::touch(Byte &byte, const Moment &moment, bool writes) {
   } else {
     byte.second = now;
   }
-  return "";
+  return nullptr;
 }
 
 Shadow::Cell &Shadow::cellOf(uint64_t address) {
@@ -72,10 +73,13 @@ bool Shadow::touch(uint64_t address, uint64_t size, const Moment &moment,
       cell.parts =
           std::make_unique<std::array<Byte, kCell>>(std::array<Byte, kCell>{
               cell.whole, cell.whole, cell.whole, cell.whole});
-    const std::string other = touch(
-        cell.parts ? (*cell.parts)[at % kCell] : cell.whole, moment, writes);
-    if (!other.empty()) {
-      conflict = other + "byte " + std::to_string(at - address) +
+    const char *did = "";
+    if (const Access *other =
+            touch(cell.parts ? (*cell.parts)[at % kCell] : cell.whole, moment,
+                  writes, did)) {
+      conflict = "thread " + std::to_string(other->thread) + " of block " +
+                 std::to_string(other->block) + did + "byte " +
+                 std::to_string(at - address) +
                  " of this, and nothing orders the two";
       return false;
     }

@@ -64,8 +64,9 @@ private:
   Cell &cellOf(uint64_t address);
   bool touch(uint64_t address, uint64_t size, const Moment &moment, bool writes,
              std::string &conflict);
-  /// Who touched it without an order, and how, or empty.
-  static std::string touch(Byte &byte, const Moment &moment, bool writes);
+  /// Who touched it without an order, and how; null if nobody did.
+  static const Access *touch(Byte &byte, const Moment &moment, bool writes,
+                             const char *&did);
   static bool isBefore(const Access &before, const Moment &now);
   /// The same, or neither disturbs the other.
   static bool isOrdered(const Access &before, const Moment &now);

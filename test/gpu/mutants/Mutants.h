@@ -1,13 +1,17 @@
-//===- Children.h - judges mutants, each in a process of its own -*- C++ -*-==//
+//===- Mutants.h - programs that edits are made to, and judges --*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A mutant may end the process it is in, or never end: so each is a child,
+// An artifact for GPUs runs a few steps on a device, over drawn inputs, and
+// leaves bits: outputs of every step, parameters and states of every rank. A
+// mutant of it may end the process it is in, or never end: so each is a child,
 // which says in its last line how it went.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_TEST_GPU_MUTANTS_CHILDREN_H
-#define PP_TEST_GPU_MUTANTS_CHILDREN_H
+#ifndef PP_TEST_GPU_MUTANTS_MUTANTS_H
+#define PP_TEST_GPU_MUTANTS_MUTANTS_H
+
+#include "pprt/StreamDevice.h"
 
 #include <functional>
 #include <string>
@@ -40,6 +44,15 @@ using Attempt = std::function<Judged()>;
 /// By attempt. Two at a time.
 std::vector<Judged> judge(const std::vector<Attempt> &attempts);
 
+struct Bits {
+  uint64_t sum = 0; ///< of all bits, in order
+};
+
+/// Runs the setup, the steps and the teardown.
+Expected<Bits> runSubject(std::shared_ptr<const ppx::ArtifactT> artifact,
+                          std::shared_ptr<enqueued::StreamDevice> device,
+                          bool records);
+
 } // namespace pprt::mutants
 
-#endif // PP_TEST_GPU_MUTANTS_CHILDREN_H
+#endif // PP_TEST_GPU_MUTANTS_MUTANTS_H

@@ -59,7 +59,7 @@ compileKernel(func::FuncOp kernel, StringRef symbol, pprt::Code code,
               ArrayRef<StringRef> levels) {
   SmallVector<ObjectCode> objects;
   if (code == pprt::Code::ptx) {
-    auto modules = gpu::compileToPtx(kernel, symbol, levels);
+    auto modules = pp::gpu::compileToPtx(kernel, symbol, levels);
     if (failed(modules))
       return failure();
     for (const std::string &ptx : *modules)
@@ -95,7 +95,7 @@ struct Task {
     SmallVector<std::pair<std::string, Object *>> missing;
     for (auto &[level, object] : objects) {
       std::string key = symbol + "\n" +
-                        (code == pprt::Code::ptx ? gpu::describePtx(level)
+                        (code == pprt::Code::ptx ? pp::gpu::describePtx(level)
                                                  : describeTarget(level));
       if (cache)
         object.code = cache->lookup(key);
@@ -157,7 +157,7 @@ CompiledKernels::compileAll(ArrayRef<KernelSet> sets,
     DialectRegistry registry;
     registerKernelDialects(registry);
     registerLinalgModels(registry);
-    gpu::registerGpuDialects(registry);
+    pp::gpu::registerGpuDialects(registry);
     context->appendDialectRegistry(registry);
     context->loadAllAvailableDialects();
     if (options.useCache)
@@ -298,7 +298,7 @@ FailureOr<std::vector<uint8_t>> CompiledKernels::link() const {
     for (auto &[symbol, object] : state->objects)
       bySymbol[symbol] = StringRef(object.data(), object.size());
     std::string text =
-        gpu::joinPtx(llvm::to_vector(llvm::make_second_range(bySymbol)));
+        pp::gpu::joinPtx(llvm::to_vector(llvm::make_second_range(bySymbol)));
     return std::vector<uint8_t>(text.begin(), text.end());
   }
   auto fail = [&](const Twine &message,

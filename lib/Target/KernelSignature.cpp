@@ -67,7 +67,7 @@ void pp::setLaunch(func::FuncOp kernel, pprt::ppx::CompiledKernelT &body) {
   const pprt::Target *target = module ? getTarget(module) : nullptr;
   if (!target || target->code() != pprt::Code::ptx)
     return;
-  if (auto launch = gpu::getLaunchShape(kernel); succeeded(launch)) {
+  if (auto launch = pp::gpu::getLaunchShape(kernel); succeeded(launch)) {
     body.grid = launch->grid;
     body.block = launch->block;
   }

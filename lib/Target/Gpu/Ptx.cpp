@@ -71,7 +71,7 @@ LogicalResult callLibdevice(ModuleOp module) {
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
-LogicalResult lowerToLLVM(ModuleOp module) {
+LogicalResult lowerGpuToLLVM(ModuleOp module) {
   PassManager cleanup(module.getContext());
   cleanup.addPass(createCanonicalizerPass());
   cleanup.addPass(createCSEPass());
@@ -270,7 +270,7 @@ pp::gpu::compileToPtx(func::FuncOp kernel, StringRef symbol,
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   auto launch = getLaunchShape(kernel);
   if (failed(launch) || failed(buildGpuKernel(builder, kernel, symbol)) ||
-      failed(lowerToLLVM(*module)))
+      failed(lowerGpuToLLVM(*module)))
     return failure();
   auto entry = module->lookupSymbol<LLVM::LLVMFuncOp>(symbol);
   if (entry.getNumArguments() > kMostParameters)

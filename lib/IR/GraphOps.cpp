@@ -35,7 +35,8 @@ LogicalResult expectElements(Operation *op, StringRef what, Value operand,
                            << label << ")";
 }
 
-SmallVector<int64_t> withoutDims(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+SmallVector<int64_t> withoutDims(ArrayRef<int64_t> shape,
+                                 ArrayRef<int64_t> dims) {
   SmallVector<int64_t> kept;
   for (auto [index, size] : llvm::enumerate(shape))
     if (!llvm::is_contained(dims, static_cast<int64_t>(index)))

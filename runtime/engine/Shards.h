@@ -7,8 +7,8 @@
 // host hold only the real elements. Shards have zeros as padding.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_LIB_SHARDS_H
-#define PPRT_LIB_SHARDS_H
+#ifndef PPRT_ENGINE_SHARDS_H
+#define PPRT_ENGINE_SHARDS_H
 
 #include "pprt/Initialize.h"
 #include "pprt/Mesh.h"
@@ -88,4 +88,4 @@ private:
 
 } // namespace pprt
 
-#endif // PPRT_LIB_SHARDS_H
+#endif // PPRT_ENGINE_SHARDS_H

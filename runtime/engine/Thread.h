@@ -6,8 +6,8 @@
 // allow few. This class returns a failure instead.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_LIB_THREAD_H
-#define PPRT_LIB_THREAD_H
+#ifndef PPRT_ENGINE_THREAD_H
+#define PPRT_ENGINE_THREAD_H
 
 #include "pprt/Status.h"
 
@@ -40,4 +40,4 @@ Status refusedThread();
 
 } // namespace pprt
 
-#endif // PPRT_LIB_THREAD_H
+#endif // PPRT_ENGINE_THREAD_H

@@ -11,7 +11,8 @@ using namespace pprt;
 extern "C" __attribute__((weak)) const char pprtCountingMalloc;
 
 // Read inside malloc, which must not allocate to find it in a shared library.
-[[gnu::tls_model("initial-exec")]] static thread_local AllocationCounter *current = nullptr;
+[[gnu::tls_model(
+    "initial-exec")]] static thread_local AllocationCounter *current = nullptr;
 
 void pprt::attributeAllocations(AllocationCounter *counter) {
   current = counter;

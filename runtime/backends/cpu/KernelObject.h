@@ -6,8 +6,8 @@
 // Out: its functions. Nothing is written to a file system.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_LIB_KERNELOBJECT_H
-#define PPRT_LIB_KERNELOBJECT_H
+#ifndef PPRT_BACKENDS_CPU_KERNELOBJECT_H
+#define PPRT_BACKENDS_CPU_KERNELOBJECT_H
 
 #include "pprt/Execution.h"
 #include "pprt/Status.h"
@@ -22,4 +22,4 @@ Expected<KernelResolver> loadKernelObject(const std::vector<uint8_t> &object);
 
 } // namespace pprt
 
-#endif // PPRT_LIB_KERNELOBJECT_H
+#endif // PPRT_BACKENDS_CPU_KERNELOBJECT_H

@@ -11,7 +11,8 @@
 using namespace pprt;
 
 // Read inside malloc, which must not allocate to find it in a shared library.
-[[gnu::tls_model("initial-exec")]] static thread_local Lending *lending = nullptr;
+[[gnu::tls_model("initial-exec")]] static thread_local Lending *lending =
+    nullptr;
 
 Lending::Lending(std::byte *memory, uint64_t bytes, uint64_t smallest)
     : memory(memory), size(bytes), smallest(smallest) {

@@ -14,8 +14,8 @@
 // that groups of all members match and none is larger than NCCL can take.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_BACKENDS_CUDA_MEETINGPLAN_H
-#define PPRT_BACKENDS_CUDA_MEETINGPLAN_H
+#ifndef PPRT_BACKENDS_CUDA_COMMPLAN_H
+#define PPRT_BACKENDS_CUDA_COMMPLAN_H
 
 #include "pprt/CommOps.h"
 #include "pprt/Status.h"
@@ -72,4 +72,4 @@ TransportModel ncclModel();
 
 } // namespace pprt::cuda
 
-#endif // PPRT_BACKENDS_CUDA_MEETINGPLAN_H
+#endif // PPRT_BACKENDS_CUDA_COMMPLAN_H

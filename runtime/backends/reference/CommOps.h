@@ -10,8 +10,8 @@
 // group has one comm op at a time.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_REFERENCE_MEETINGS_H
-#define PPRT_REFERENCE_MEETINGS_H
+#ifndef PPRT_REFERENCE_COMMOPS_H
+#define PPRT_REFERENCE_COMMOPS_H
 
 #include "pprt/Mesh.h"
 #include "pprt/Ppx.h"
@@ -64,4 +64,4 @@ private:
 
 } // namespace pprt::reference
 
-#endif // PPRT_REFERENCE_MEETINGS_H
+#endif // PPRT_REFERENCE_COMMOPS_H

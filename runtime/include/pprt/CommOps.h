@@ -14,8 +14,8 @@
 // and gets the same answers as every other process.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_MEETINGS_H
-#define PPRT_MEETINGS_H
+#ifndef PPRT_COMMOPS_H
+#define PPRT_COMMOPS_H
 
 #include "pprt/Ranks.h"
 
@@ -115,4 +115,4 @@ private:
 } // namespace pprt
 #pragma GCC visibility pop
 
-#endif // PPRT_MEETINGS_H
+#endif // PPRT_COMMOPS_H

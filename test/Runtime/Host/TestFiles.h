@@ -5,8 +5,8 @@
 // Two tests may run at once: each has its own folder.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_TEST_RUNSUPPORT_TESTFILES_H
-#define PP_TEST_RUNSUPPORT_TESTFILES_H
+#ifndef PP_TEST_RUNTIME_HOST_TESTFILES_H
+#define PP_TEST_RUNTIME_HOST_TESTFILES_H
 
 #include <gtest/gtest.h>
 
@@ -55,4 +55,4 @@ inline std::string shorten(std::string message, const std::string &folder) {
   return message;
 }
 
-#endif // PP_TEST_RUNSUPPORT_TESTFILES_H
+#endif // PP_TEST_RUNTIME_HOST_TESTFILES_H

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps are under way ahead of the host where the device records them; one input
-// is not finite, so that gates close.
+// Steps are under way ahead of the host where the device records them; one
+// input is not finite, so that gates close.
 //
 //===----------------------------------------------------------------------===//
 #include "Mutants.h"

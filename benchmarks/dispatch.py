@@ -4,7 +4,7 @@
 SPDX-License-Identifier: Apache-2.0
 
 Compiles the model under some partitions and runs each with --device=null: the
-executor walks all queues, every meeting is met, and no kernel runs. Prints a
+executor walks all queues, every comm op is matched, and no kernel runs. Prints a
 Markdown table of medians.
 
   benchmarks/dispatch.py [--bin=build/bin] [--runs=5] [--steps=100]

@@ -51,6 +51,8 @@ function(pp_add_gtest name)
   cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main)
+  # A third less to compile; what takes long when it runs is in libraries.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(ARG_MLIR)
     target_precompile_headers(${name} REUSE_FROM PPPrecompiled)
   else()

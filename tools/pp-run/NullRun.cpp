@@ -25,8 +25,8 @@ using namespace pprt;
 
 /// The counts that the program implies for "null": of a setup, some steps and a
 /// teardown; and `instructions`, which the device does not count.
-static std::vector<NamedCount> predict(const Ranks &ranks, RankRange range,
-                                       uint64_t steps) {
+static std::vector<NamedCount> expectCounts(const Ranks &ranks, RankRange range,
+                                            uint64_t steps) {
   uint64_t instructions = 0, launches = 0, copies = 0, flags = 0, commOps = 0,
            bytes = 0;
   for (uint32_t rank = range.begin; rank < range.end; ++rank)
@@ -61,18 +61,18 @@ static std::vector<NamedCount> predict(const Ranks &ranks, RankRange range,
           {"bytes", bytes},       {"instructions", instructions}};
 }
 
-/// Each that is counted is as predicted, and no other is counted.
-static Status compare(const std::vector<NamedCount> &predicted,
+/// Each that is counted is as expected, and no other is counted.
+static Status compare(const std::vector<NamedCount> &expected,
                       const std::vector<NamedCount> &counted) {
   for (const NamedCount &count : counted) {
     const auto its = std::find_if(
-        predicted.begin(), predicted.end(),
+        expected.begin(), expected.end(),
         [&](const NamedCount &other) { return other.name == count.name; });
-    if (its == predicted.end() || its->value != count.value)
+    if (its == expected.end() || its->value != count.value)
       return Status(
           ExitCode::checkFailed,
           "null expects " +
-              (its == predicted.end() ? "no" : std::to_string(its->value)) +
+              (its == expected.end() ? "no" : std::to_string(its->value)) +
               " " + count.name + " by the program, got " +
               std::to_string(count.value));
   }
@@ -122,12 +122,12 @@ Status pp::run::nullRun(const Options &options,
   const Ranks ranks(*artifact, session.mesh());
   const RankRange range =
       world->ranksOf(world->process(), session.mesh().worldSize());
-  const std::vector<NamedCount> predicted =
-      predict(ranks, range, options.steps);
+  const std::vector<NamedCount> expected =
+      expectCounts(ranks, range, options.steps);
   std::vector<NamedCount> counts = session.counters();
-  if (status = agree(compare(predicted, counts)); !status.ok())
+  if (status = agree(compare(expected, counts)); !status.ok())
     return status;
-  counts.push_back(predicted.back());
+  counts.push_back(expected.back());
   counts.push_back({"processor time", uint64_t(used * 1e9)});
   const Expected<std::vector<NamedCount>> all =
       sumCounts(*world, std::move(counts));

@@ -43,6 +43,14 @@ target_link_libraries(PPTestPrecompiled PRIVATE GTest::gtest)
 target_precompile_headers(PPTestPrecompiled PRIVATE ${PROJECT_SOURCE_DIR}/test/Precompiled.h)
 add_dependencies(PPTestPrecompiled PPXSchema)
 
+# Tests are a third faster to compile at -O1; code that runs for long is in libraries.
+set(PP_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
+target_compile_options(PPTestPrecompiled PRIVATE ${PP_TEST_OPTIONS})
+function(pp_precompile_test name)
+  target_compile_options(${name} PRIVATE ${PP_TEST_OPTIONS})
+  target_precompile_headers(${name} REUSE_FROM PPTestPrecompiled)
+endfunction()
+
 # pp_add_gtest(NAME SOURCES... LIBS... [MLIR]): one GoogleTest binary, known to
 # CTest as one test with a time limit: one for what hangs, so that a test of a few
 # seconds ends well within it on a machine that does much else. MLIR: the sources
@@ -51,12 +59,10 @@ function(pp_add_gtest name)
   cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main)
-  # A third less to compile; what takes long when it runs is in libraries.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(ARG_MLIR)
     target_precompile_headers(${name} REUSE_FROM PPPrecompiled)
   else()
-    target_precompile_headers(${name} REUSE_FROM PPTestPrecompiled)
+    pp_precompile_test(${name})
   endif()
   set_target_properties(${name} PROPERTIES
                         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)

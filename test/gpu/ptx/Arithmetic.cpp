@@ -219,6 +219,10 @@ static bool computeInteger(const Instruction &i, uint64_t a, uint64_t b,
     return is(isSignedType ? uint64_t(int64_t(a) >> std::min<uint64_t>(by, 63))
               : by >= bits ? 0
                            : a >> by);
+  case Op::Shf: // to the left, of two words
+    return is(uint32_t((b << 32 | a) << (c & 31) >> 32));
+  case Op::Clz:
+    return is(a == 0 ? bits : uint64_t(__builtin_clzll(a)) - (64 - bits));
   case Op::Popc:
     return is(uint64_t(__builtin_popcountll(a)));
   case Op::Bfe: {

@@ -140,6 +140,8 @@ bool Decoder::modifier(const std::string &word) {
       return true;
     }
   }
+  if (i.op == Op::Shf && (word == "l" || word == "wrap"))
+    return true; // no other is known
   if (word == "cc")
     return set(i.carryOut);
   if (word == "approx")

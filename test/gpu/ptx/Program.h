@@ -18,11 +18,11 @@ namespace ptx {
 // In capitals or not, these are the words of PTX.
 #define PP_PTX_OPS(X)                                                          \
   X(Abs), X(Activemask), X(Add), X(Addc), X(And), X(Bar), X(Bfe), X(Bra),      \
-      X(Call), X(Copysign), X(Cvt), X(Cvta), X(Div), X(Ex2), X(Exit), X(Fma),  \
-      X(Ld), X(Mad), X(Madc), X(Max), X(Min), X(Mov), X(Mul), X(Neg), X(Not),  \
-      X(Or), X(Popc), X(Prmt), X(Rcp), X(Red), X(Redux), X(Rem), X(Ret),       \
-      X(Selp), X(Setp), X(Shfl), X(Shl), X(Shr), X(Sqrt), X(St), X(Sub),       \
-      X(Subc), X(Trap), X(Vote), X(Xor)
+      X(Call), X(Clz), X(Copysign), X(Cvt), X(Cvta), X(Div), X(Ex2), X(Exit),  \
+      X(Fma), X(Ld), X(Mad), X(Madc), X(Max), X(Min), X(Mov), X(Mul), X(Neg),  \
+      X(Not), X(Or), X(Popc), X(Prmt), X(Rcp), X(Red), X(Redux), X(Rem),       \
+      X(Ret), X(Selp), X(Setp), X(Shf), X(Shfl), X(Shl), X(Shr), X(Sqrt),      \
+      X(St), X(Sub), X(Subc), X(Trap), X(Vote), X(Xor)
 #define PP_PTX_TYPES(X)                                                        \
   X(B8, 1), X(B16, 2), X(B32, 4), X(B64, 8), X(U8, 1), X(U16, 2), X(U32, 4),   \
       X(U64, 8), X(S8, 1), X(S16, 2), X(S32, 4), X(S64, 8), X(BF16, 2),        \

@@ -24,13 +24,13 @@ static bool lieWithin(ArrayRef<int64_t> values, int64_t least) {
 }
 
 /// The extent of `size` elements that are `dilation` apart.
-static int64_t extentOf(int64_t size, int64_t dilation) {
+static int64_t windowExtent(int64_t size, int64_t dilation) {
   return size == 0 ? 0 : (size - 1) * dilation + 1;
 }
 
 int64_t pp::countPositions(const Window &window) {
-  int64_t room = extentOf(window.size, window.baseDilation) + window.low +
-                 window.high - extentOf(window.taps, window.dilation);
+  int64_t room = windowExtent(window.size, window.baseDilation) + window.low +
+                 window.high - windowExtent(window.taps, window.dilation);
   return room < 0 ? 0 : room / window.stride + 1;
 }
 

@@ -3,9 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Wraps a session: describes its tensors to C callers, and tells them whether a
-// call is possible now. This file is compiled with exceptions, which the
-// standard library throws when memory runs out: through functions of the
-// runtime, which do not clean up behind them.
+// call is possible now. Exceptions, which the standard library throws when
+// memory runs out, end here: C callers cannot catch them.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Artifact.h"

@@ -2,13 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's exceptions are off, as everywhere: an error ends the process.
+// The library's exceptions are off: an error ends the process.
 // So texts from outside go through this function.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_JSON_H
 #define PPRT_HOST_JSON_H
 
+#define JSON_NOEXCEPTION
 #include <nlohmann/json.hpp>
 #include <string>
 

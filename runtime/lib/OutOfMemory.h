@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For files that are compiled with exceptions. The runtime throws only those of
-// the standard library when memory or threads run out, which become a Status.
+// The standard library throws when memory or threads run out. Where programs
+// call the runtime these exceptions become a Status.
 // Exceptions of the program's callbacks pass through.
 //
 //===----------------------------------------------------------------------===//

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "test/EndToEnd"))
 import strategies  # noqa: E402
 
 STEPS = 2
-RUNS = 3  # of those that are quick on emulated GPUs: each is in another order
+RUNS = 8  # of those that are quick on emulated GPUs: each is in another order
 OPTIMIZER = "optimizer=adamw lr=1e-3"
 AXES = ("pp", "dp", "ep", "sp", "tp")
 LEAST_WIDTH = 3  # of a resnet

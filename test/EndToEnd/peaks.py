@@ -74,7 +74,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         model, report = f"{folder}/model.mlir", f"{folder}/report.json"
         for family in MODELS:
-            for dtype in ("f32", "f64"):
+            for dtype in ("f32", "f64", "bf16"):
                 subprocess.run([args.bin / "pp-model", *family.split(), f"--dtype={dtype}",
                                 "-o", model], check=True)
                 for index, partition in enumerate(PARTITIONS):

@@ -21,11 +21,11 @@ using namespace pprt::test;
 
 namespace {
 
-void check(const Case &c, unsigned threads) {
+void check(const Case &c, unsigned threads, const char *target = "cpu") {
   Sample sample(c);
   ppx::ContractionT &contraction = sample.contraction;
   ASSERT_TRUE(cpu::verifyContraction(contraction).ok());
-  findTarget("cpu")->plan(contraction, threads);
+  findTarget(target)->plan(contraction, threads);
   sample.parameters.emplace_back(contraction.workspace_bytes);
   std::vector<void *> arguments;
   for (auto &parameter : sample.parameters)
@@ -34,7 +34,8 @@ void check(const Case &c, unsigned threads) {
   const auto ours = cpu::Contraction::create(contraction, threads,
                                              contraction.workspace_bytes);
   ASSERT_NE(ours, nullptr);
-  if (contraction.library != ppx::MatrixLibrary_onednn_matmul) // may lack it
+  if (target == std::string("cpu") && // others may choose for other processors
+      contraction.library != ppx::MatrixLibrary_onednn_matmul) // may lack it
     ASSERT_EQ(ours->library, contraction.library);
   ours->run(arguments.data(), team);
   ASSERT_EQ(sample.compare(sample.parameters[contraction.out_parameter]), "")
@@ -67,6 +68,18 @@ TEST(Contraction, TakesEveryShape) {
         for (Layout lhs : {Layout::rows, Layout::columns})
           for (unsigned threads : {1, 2, 4})
             check({{}, m, n, k, lhs, Layout::rows}, threads);
+}
+
+TEST(Contraction, RunsPlansForOtherProcessors) {
+  for (const char *target : {"x86-64", "x86-64-v3", "x86-64-v4"})
+    for (ppx::ElementType element :
+         {ppx::ElementType_f32, ppx::ElementType_f64, ppx::ElementType_bf16})
+      for (Layout lhs : {Layout::rows, Layout::columns, Layout::gaps})
+        for (const Case &size : {Case{{}, 5, 7, 9}, Case{{}, 130, 260, 70},
+                                 Case{{}, 96, 600, 700}})
+          check({size.batch, size.m, size.n, size.k, lhs, Layout::rows,
+                 Layout::rows, element, element},
+                2, target);
 }
 
 TEST(Contraction, CutsWhatIsLarge) {

@@ -47,6 +47,8 @@ void expectNoHeap(ppx::MatrixLibrary library, const cpu::ProductShape &shape) {
   const auto product = cpu::createProduct(library, shape);
   if (!product)
     return;
+  EXPECT_LE(product->scratchpadBytes(),
+            cpu::rulesOf(library).scratchpadBytes(shape));
   const uint64_t bytes = elementSize(shape.element);
   const auto matrix = [&](const cpu::FactorLayout &layout, uint64_t rows,
                           uint64_t columns) {
@@ -67,7 +69,8 @@ void expectNoHeap(ppx::MatrixLibrary library, const cpu::ProductShape &shape) {
 }
 
 void expectNoHeap(uint64_t rows, uint64_t columns, uint64_t steps) {
-  for (ppx::ElementType element : {ppx::ElementType_f32, ppx::ElementType_f64})
+  for (ppx::ElementType element :
+       {ppx::ElementType_f32, ppx::ElementType_f64, ppx::ElementType_bf16})
     for (bool left : {false, true})
       for (bool right : {false, true})
         for (uint64_t gap : {0, 5})

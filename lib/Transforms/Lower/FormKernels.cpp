@@ -35,7 +35,7 @@ namespace pp {
 
 namespace {
 
-void eraseUnused(Block &block) {
+void eraseUnusedOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();
@@ -76,7 +76,7 @@ func::FuncOp outline(const KernelCluster &cluster, const ExactOps &exact,
   for (Value output : cluster.outputs)
     results.push_back(body.get(output, wide.contains(output)));
   func::ReturnOp::create(builder, kernel.getLoc(), results);
-  eraseUnused(*entry); // bf16 of which nothing but f32 was wanted
+  eraseUnusedOps(*entry); // bf16 of which nothing but f32 was wanted
   return kernel;
 }
 
@@ -483,7 +483,7 @@ struct FormKernelsPass : pp::impl::FormKernelsBase<FormKernelsPass> {
           expandAllSlice(slice);
         tunings.push_back(divideSums(*block, tuning));
         formContractions(*block, table, *asked, threads, epilogues);
-        eraseUnused(*block);
+        eraseUnusedOps(*block);
       }
       const ExactOps exact(function, isStrict);
       for (auto [block, ofBlock] : llvm::zip_equal(blocks, tunings))

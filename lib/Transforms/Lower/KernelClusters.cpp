@@ -29,7 +29,7 @@ bool isCheapOp(Operation *op) {
           isa<ReshapeOp>(op));
 }
 
-double bytesOf(Value value) { return getTensorBytes(value.getType()); }
+double storedBytes(Value value) { return getTensorBytes(value.getType()); }
 
 /// Each element is computed from many of an operand. Those of a sum along rows
 /// are, too, but it is computed once for all who read it. A scatter_add is as
@@ -459,7 +459,7 @@ bool KernelClusters::recomputeInto(KernelCluster &cluster, Value input) {
   if (cluster.isAlone || !owner.lookup(producer))
     return false;
   auto traffic = [&](Value value) {
-    return bytesOf(value) * (isStored(value, cluster) ? 1 : 2);
+    return storedBytes(value) * (isStored(value, cluster) ? 1 : 2);
   };
   double after = 0;
   free.forEachRead(producer, [&](Value value) {

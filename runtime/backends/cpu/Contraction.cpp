@@ -112,7 +112,8 @@ private:
   const BlockedProduct plan;
   std::vector<Epilogue> epilogues;
   const uint32_t workspace;
-  const unsigned parts; ///< that run at the same time
+  const uint64_t plannedBytes; ///< of the workspace
+  const unsigned parts;        ///< that run at the same time
   /// Sizes per part: its scratch memory, and the library's.
   const uint64_t blockBytes;
   uint64_t scratchpadBytes = 0;
@@ -123,7 +124,8 @@ private:
 template <typename T>
 BlockedContraction<T>::BlockedContraction(const ppx::ContractionT &c,
                                           unsigned threads, Way way)
-    : plan(c, way), workspace(c.out_parameter + 1), parts(plan.parts(threads)),
+    : plan(c, way), workspace(c.out_parameter + 1),
+      plannedBytes(c.workspace_bytes), parts(plan.parts(threads)),
       blockBytes(plan.blockBytes()) {
   for (const std::unique_ptr<ppx::EpilogueT> &epilogue : c.epilogues) {
     const bool reads = readsMore(*epilogue);
@@ -189,9 +191,6 @@ void BlockedContraction<T>::runBlock(void *const *arguments, std::byte *scratch,
                                      Range columns) const {
   const Blocking &blocking = plan.blocking;
   T *elements = reinterpret_cast<T *>(scratch);
-  // A library need not fill its scratchpad, but it counts as used.
-  if (scratchpadBytes > 0)
-    scratch[blockBytes + scratchpadBytes - 1] = std::byte(0);
   const StridedMatrix result =
       locate(plan.out, arguments, itemOffset(plan.out, item), rows, columns);
   const Block<T> block = {
@@ -221,8 +220,13 @@ template <typename T>
 void BlockedContraction<T>::run(void *const *arguments, Team &team) const {
   const Blocking &blocking = plan.blocking;
   const uint64_t partBytes = blockBytes + scratchpadBytes;
-  auto *memory =
-      partBytes == 0 ? nullptr : static_cast<std::byte *>(arguments[workspace]);
+  auto *memory = partBytes == 0 && plannedBytes == 0
+                     ? nullptr
+                     : static_cast<std::byte *>(arguments[workspace]);
+  // A library need not fill its scratchpad, and the plan may be for another
+  // one; all of it is in use, as measured peaks show.
+  if (plannedBytes > 0)
+    memory[plannedBytes - 1] = std::byte(0);
   const uint64_t rowBlocks = blocking.rows.count();
   const uint64_t columnBlocks = blocking.columns.count();
   const uint64_t blocks = plan.items * columnBlocks * rowBlocks;

@@ -127,7 +127,7 @@ Status CpuDevice::prepare(const ppx::ContractionT &body,
                           CpuKernel &kernel) const {
   if (Status status = verifyContraction(body); !status.ok())
     return status;
-  if (body.element == ppx::ElementType_f32)
+  if (body.element != ppx::ElementType_f64)
     if (Status status = generateGemm(); !status.ok())
       return status;
   kernel.contraction =

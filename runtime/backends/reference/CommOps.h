@@ -10,8 +10,8 @@
 // group has one comm op at a time.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_REFERENCE_COMMOPS_H
-#define PPRT_REFERENCE_COMMOPS_H
+#ifndef PPRT_BACKENDS_REFERENCE_COMMOPS_H
+#define PPRT_BACKENDS_REFERENCE_COMMOPS_H
 
 #include "pprt/Mesh.h"
 #include "pprt/Ppx.h"
@@ -64,4 +64,4 @@ private:
 
 } // namespace pprt::reference
 
-#endif // PPRT_REFERENCE_COMMOPS_H
+#endif // PPRT_BACKENDS_REFERENCE_COMMOPS_H

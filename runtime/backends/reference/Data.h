@@ -6,8 +6,8 @@
 // member order; bf16 accumulates in f32 and is rounded once.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_REFERENCE_DATA_H
-#define PPRT_REFERENCE_DATA_H
+#ifndef PPRT_BACKENDS_REFERENCE_DATA_H
+#define PPRT_BACKENDS_REFERENCE_DATA_H
 
 #include "pprt/Ppx.h"
 
@@ -32,4 +32,4 @@ bool isFinite(ppx::ElementType element, const uint8_t *bytes, uint64_t size);
 
 } // namespace pprt::reference
 
-#endif // PPRT_REFERENCE_DATA_H
+#endif // PPRT_BACKENDS_REFERENCE_DATA_H

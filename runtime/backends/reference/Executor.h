@@ -13,8 +13,8 @@
 // with the static checks, which it judges.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_REFERENCE_EXECUTOR_H
-#define PPRT_REFERENCE_EXECUTOR_H
+#ifndef PPRT_BACKENDS_REFERENCE_EXECUTOR_H
+#define PPRT_BACKENDS_REFERENCE_EXECUTOR_H
 
 #include "pprt/Program.h"
 
@@ -92,4 +92,4 @@ Result execute(const ppx::ArtifactT &artifact, const Options &options);
 
 } // namespace pprt::reference
 
-#endif // PPRT_REFERENCE_EXECUTOR_H
+#endif // PPRT_BACKENDS_REFERENCE_EXECUTOR_H

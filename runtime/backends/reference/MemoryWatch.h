@@ -8,8 +8,8 @@
 // touches through another argument.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_REFERENCE_MEMORYWATCH_H
-#define PPRT_REFERENCE_MEMORYWATCH_H
+#ifndef PPRT_BACKENDS_REFERENCE_MEMORYWATCH_H
+#define PPRT_BACKENDS_REFERENCE_MEMORYWATCH_H
 
 #include "RaceDetector.h"
 #include "WriterShadow.h"
@@ -56,4 +56,4 @@ private:
 
 } // namespace pprt::reference
 
-#endif // PPRT_REFERENCE_MEMORYWATCH_H
+#endif // PPRT_BACKENDS_REFERENCE_MEMORYWATCH_H

@@ -9,8 +9,8 @@
 // same in all of them.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_REFERENCE_RACEDETECTOR_H
-#define PPRT_REFERENCE_RACEDETECTOR_H
+#ifndef PPRT_BACKENDS_REFERENCE_RACEDETECTOR_H
+#define PPRT_BACKENDS_REFERENCE_RACEDETECTOR_H
 
 #include "pprt/Ppx.h"
 
@@ -58,4 +58,4 @@ private:
 
 } // namespace pprt::reference
 
-#endif // PPRT_REFERENCE_RACEDETECTOR_H
+#endif // PPRT_BACKENDS_REFERENCE_RACEDETECTOR_H

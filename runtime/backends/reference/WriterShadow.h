@@ -9,8 +9,8 @@
 // text.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_REFERENCE_WRITERSHADOW_H
-#define PPRT_REFERENCE_WRITERSHADOW_H
+#ifndef PPRT_BACKENDS_REFERENCE_WRITERSHADOW_H
+#define PPRT_BACKENDS_REFERENCE_WRITERSHADOW_H
 
 #include "pprt/Ppx.h"
 
@@ -50,4 +50,4 @@ private:
 
 } // namespace pprt::reference
 
-#endif // PPRT_REFERENCE_WRITERSHADOW_H
+#endif // PPRT_BACKENDS_REFERENCE_WRITERSHADOW_H

@@ -72,7 +72,7 @@ Status saveArtifact(const ppx::ArtifactT &artifact, const std::string &path);
 Status saveArtifacts(const std::vector<const ppx::ArtifactT *> &images,
                      const std::string &path);
 
-/// Computes CRC-32: any flipped bit, and any damage within 32 bits, changes it.
+/// Computes CRC-32: a flipped bit, or any damage within 32 bits, changes it.
 uint32_t artifactChecksum(const uint8_t *bytes, size_t size);
 
 /// Returns the checksum of the head, which holds those of the images. One of

@@ -11,6 +11,10 @@
 using namespace pprt;
 using namespace pprt::cpu;
 
+/// Multiply-adds that take about as long as a call of oneDNN.
+static constexpr uint64_t kCall = 1 << 17;
+
+namespace pprt::cpu {
 namespace oneDnnMatmul {
 
 /// Multiply-adds that take about as long as the library's call overhead.
@@ -18,13 +22,14 @@ constexpr uint64_t kWork = 1 << 17;
 
 static bool takes(const ProductShape &shape) {
   return shape.element != ppx::ElementType_f64 &&
-         shape.rows * shape.columns * shape.steps >= kWork;
+         shape.rows * shape.columns * shape.steps >= kCall;
 }
 
 /// Scratchpad of oneDNN 2.6.3's blocked products (brgemm_matmul_utils.cpp,
 /// init_scratchpad): copies of a chunk of either factor, the sums of a chunk of
 /// the result, and a list of blocks. In f32, chunks are of at most 1024 steps;
-/// processors with AMX may take all.
+/// processors with AMX may
+/// take all, in up to two blocks.
 static uint64_t scratchpadBytes(const ProductShape &shape) {
   constexpr uint64_t mostRows = 256, mostColumns = 1024, mostSteps = 1024,
                      block = 64, listed = 64, others = 16 << 10;
@@ -33,7 +38,7 @@ static uint64_t scratchpadBytes(const ProductShape &shape) {
                  columns = std::min(shape.columns + block, mostColumns),
                  steps = shape.element == ppx::ElementType_f32
                              ? std::min(shape.steps, mostSteps)
-                             : shape.steps + shape.steps / 2;
+                             : 2 * shape.steps + 3 * block;
   return others + listed * steps + (rows + block) * (steps + block) * bytes +
          rows * columns * sizeof(float);
 }
@@ -107,11 +112,19 @@ constexpr MatrixLibraryRules kRules = {
     {/*rows=*/512, /*columns=*/512}, takes, scratchpadBytes};
 
 } // namespace openBlasGemm
+} // namespace pprt::cpu
 
 const MatrixLibraryRules &cpu::rulesOf(ppx::MatrixLibrary library) {
-  return library == ppx::MatrixLibrary_openblas      ? openBlasGemm::kRules
-         : library == ppx::MatrixLibrary_onednn_gemm ? oneDnnGemm::kRules
-                                                     : oneDnnMatmul::kRules;
+  switch (library) {
+  case ppx::MatrixLibrary_any:
+  case ppx::MatrixLibrary_onednn_matmul:
+    return oneDnnMatmul::kRules;
+  case ppx::MatrixLibrary_onednn_gemm:
+    return oneDnnGemm::kRules;
+  case ppx::MatrixLibrary_openblas:
+    return openBlasGemm::kRules;
+  }
+  return oneDnnGemm::kRules; // no other is in an artifact that was checked
 }
 
 std::vector<Way> cpu::waysFor(const ppx::ContractionT &contraction,
@@ -124,9 +137,7 @@ std::vector<Way> cpu::waysFor(const ppx::ContractionT &contraction,
   // Rows or columns, or steps of a left factor in rows, up to which oneDNN is
   // fastest without AVX-512.
   constexpr uint64_t narrow = 128, brief = 512;
-  // Multiply-adds that take less than a call of oneDNN.
-  constexpr uint64_t tiny = 1 << 17;
-  const bool isTiny = contraction.m * contraction.n * contraction.k < tiny;
+  const bool isTiny = contraction.m * contraction.n * contraction.k < kCall;
   const bool isBrief =
       contraction.k <= brief && contraction.lhs->column_stride == 1;
   switch (contraction.element) {

@@ -13,6 +13,7 @@
 #include "TestFiles.h"
 
 #include <cmath>
+#define JSON_NOEXCEPTION // as in the library
 #include <nlohmann/json.hpp>
 #include <sstream>
 

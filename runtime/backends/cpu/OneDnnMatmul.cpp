@@ -1,19 +1,21 @@
-//===- OneDnnProduct.cpp - a matrix product by oneDNN ---------------------===//
+//===- OneDnnMatmul.cpp - a matrix product by oneDNN's matmul
+//--------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // oneDNN's matmul primitive, with the caller's scratchpad. It is created for
 // one thread and then computes on the thread that calls it.
 //
-// Without exceptions the library's C++ interface traps when a call fails. Its
-// arguments here are always well-formed, and creation may return nothing: that
-// leaves a process without memory.
+// The library's exceptions are off, so that its C++ interface traps when a call
+// fails. Arguments here are always well-formed and creation may return nothing,
+// so that a call fails only in a process without memory.
 //
 //===----------------------------------------------------------------------===//
 #include "MatrixProduct.h"
 #include "OneThread.h"
 #include "pprt/Lending.h"
 
+#define DNNL_ENABLE_EXCEPTIONS 0
 #include <dnnl.hpp>
 #include <string_view>
 #include <unordered_map>

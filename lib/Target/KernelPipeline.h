@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. buildRowLoop(): a loops kernel of level 4 becomes a function with one loop
-//    over rows. Rows are independent, so any ranges of them may run in parallel.
+//    over rows. Rows are independent, so that any ranges may run in parallel.
 // 2. lowerToLLVM(): that function in the LLVM dialect.
 // 3. compileObject(): a relocatable object for processors.
 //

@@ -24,7 +24,7 @@ module {
   func.func @main(%v: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "v", pp.stages = array<i64: 0>},
                   %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.stages = array<i64: 1>})
       -> (tensor<4xf32> {pp.role = #pp.role<metric>, pp.name = "product"}) {
-    // expected-error@+1 {{expects a stage that holds every parameter and state this is computed from, got none}}
+    // expected-error@+1 {{expects a stage that holds all parameters and states of its operands, got none; pp-cut-stages assigns them}}
     %0 = pp.mul %v, %w : tensor<4xf32>
     return %0 : tensor<4xf32>
   }

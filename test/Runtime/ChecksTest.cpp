@@ -371,29 +371,29 @@ using Deadlock = OneRank;
 TEST_F(Deadlock, AnInstructionThatWaitsForItself) {
   const uint32_t x = program.slot("x", 4);
   program.run(main, {}, {x}).waits = {ppx::Wait(main, 1)};
-  EXPECT_EQ(check(), "rank 0, body #0 '0P run': expects to complete, got a "
-                     "cycle\n"
-                     "    it comes after rank 0, body #0 '0P run'");
+  EXPECT_EQ(check(),
+            "rank 0, body #0 '0P run': never completes: a cycle of waits\n"
+            "    it comes after rank 0, body #0 '0P run'");
 }
 
 TEST_F(Deadlock, TwoQueuesThatWaitForEachOther) {
   const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
   program.run(main, {}, {x}).waits = {ppx::Wait(side, 1)};
   program.run(side, {}, {y}).waits = {ppx::Wait(main, 1)};
-  EXPECT_EQ(check(), "rank 0, body #0 '0P run': expects to complete, got a "
-                     "cycle\n"
-                     "    it waits for rank 0, body #1 '0P run'\n"
-                     "    which waits for rank 0, body #0 '0P run'");
+  EXPECT_EQ(check(),
+            "rank 0, body #0 '0P run': never completes: a cycle of waits\n"
+            "    it waits for rank 0, body #1 '0P run'\n"
+            "    which waits for rank 0, body #0 '0P run'");
 }
 
 // A step completes after everything else of its body.
 TEST_F(Deadlock, AnInstructionThatWaitsForTheStep) {
   const uint32_t x = program.slot("x", 4);
   program.run(side, {}, {x}).waits = {ppx::Wait(main, 1)};
-  EXPECT_EQ(check(), "rank 0, body #0 '0P run': expects to complete, got a "
-                     "cycle\n"
-                     "    it waits for rank 0, body #1 '0U step'\n"
-                     "    which waits for rank 0, body #0 '0P run'");
+  EXPECT_EQ(check(),
+            "rank 0, body #0 '0P run': never completes: a cycle of waits\n"
+            "    it waits for rank 0, body #1 '0U step'\n"
+            "    which waits for rank 0, body #0 '0P run'");
 }
 
 // Two groups, entered in opposite order by ranks that share both.
@@ -413,13 +413,13 @@ TEST(DeadlockOfRanks, CollectivesInOppositeOrder) {
                        {x});
     program.step(main);
   }
-  EXPECT_EQ(messageOf(artifact.take()),
-            "rank 1, body #2 '0P collective': expects to complete, got a "
-            "cycle\n"
-            "    it comes after rank 1, body #1 '0P collective'\n"
-            "    which meets rank 0, body #2 '0P collective'\n"
-            "    which comes after rank 0, body #1 '0P collective'\n"
-            "    which meets rank 1, body #2 '0P collective'");
+  EXPECT_EQ(
+      messageOf(artifact.take()),
+      "rank 1, body #2 '0P collective': never completes: a cycle of waits\n"
+      "    it comes after rank 1, body #1 '0P collective'\n"
+      "    which meets rank 0, body #2 '0P collective'\n"
+      "    which comes after rank 0, body #1 '0P collective'\n"
+      "    which meets rank 1, body #2 '0P collective'");
 }
 
 //===----------------------------------------------------------------------===//

@@ -29,10 +29,17 @@ std::unique_ptr<MatrixProduct> cpu::createProduct(ppx::MatrixLibrary library,
                                                   const ProductShape &shape) {
   if (!rulesOf(library).takes(shape))
     return nullptr;
-  return library == ppx::MatrixLibrary_openblas ? createOpenBlas(shape)
-         : library == ppx::MatrixLibrary_onednn_gemm
-             ? createOneDnnGemm(shape)
-             : createOneDnnMatmul(shape);
+  switch (library) {
+  case ppx::MatrixLibrary_onednn_matmul:
+    return createOneDnnMatmul(shape);
+  case ppx::MatrixLibrary_onednn_gemm:
+    return createOneDnnGemm(shape);
+  case ppx::MatrixLibrary_openblas:
+    return createOpenBlas(shape);
+  case ppx::MatrixLibrary_any:
+    break;
+  }
+  return nullptr;
 }
 
 /// Locates a block of a matrix.

@@ -153,9 +153,11 @@ std::vector<Way> cpu::waysFor(const ppx::ContractionT &contraction,
               openblas};
     return {gemm, openblas};
   default:
-    if (!isTiny &&
-        (avx512 || isBrief || std::min(contraction.m, contraction.n) <= narrow))
+    if (!isTiny && avx512)
       return {gemm, matmul, openblas};
+    if (!isTiny &&
+        (isBrief || std::min(contraction.m, contraction.n) <= narrow))
+      return {gemm, openblas};
     return {openblas, gemm};
   }
 }

@@ -137,6 +137,24 @@ bool isBias(const ppx::ContractionT &c, const ppx::MatrixViewT &view,
   return isForAll && c.out_element != ppx::ElementType_f64;
 }
 
+/// The view as a matrix of out's order, if cublasLt can take it as one.
+std::optional<Matrix> layoutLikeOut(const ppx::ContractionT &c,
+                                    const ppx::MatrixViewT &view,
+                                    const MatrixProducts &products) {
+  const Sides sides = {&view, c.m, c.n};
+  if (!isDense(view) || !c.batch.empty() ||
+      !(products.isSwapped ? sides.hasRows() : sides.hasColumns()))
+    return std::nullopt;
+  const Matrix layout = products.isSwapped ? sides.inRows() : sides.inColumns();
+  return layout.leading <= kLargest ? std::optional(layout) : std::nullopt;
+}
+
+std::string printPlace(const ppx::MatrixViewT &view) {
+  return "strides " + std::to_string(view.row_stride) + " and " +
+         std::to_string(view.column_stride) + ", element " +
+         std::to_string(view.offset);
+}
+
 /// Finds a bias, or a matrix that takes the place of out's old value.
 Status findAddend(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
                   MatrixProducts &products) {
@@ -147,21 +165,14 @@ Status findAddend(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
     products.vector = {epilogue.parameter, view.offset};
     return {};
   }
-  const Sides sides = {&view, c.m, c.n};
-  const bool isLikeOut =
-      isDense(view) && c.batch.empty() &&
-      (products.isSwapped ? sides.hasRows() : sides.hasColumns());
-  const Matrix layout = products.isSwapped ? sides.inRows() : sides.inColumns();
-  if (!isLikeOut || layout.leading > kLargest || products.addend ||
-      c.accumulate)
+  const std::optional<Matrix> layout = layoutLikeOut(c, view, products);
+  if (!layout || products.addend || c.accumulate)
     return refuse("one vector of neighbours along out's for all (not in f64, "
                   "at a multiple of 16 bytes), and one matrix as out, without "
                   "a batch, instead of what is there",
-                  "strides " + std::to_string(view.row_stride) + " and " +
-                      std::to_string(view.column_stride) + ", element " +
-                      std::to_string(view.offset));
+                  printPlace(view));
   products.addend = MatrixProducts::Place{epilogue.parameter, view.offset};
-  products.addendLayout = layout;
+  products.addendLayout = *layout;
   return {};
 }
 
@@ -221,22 +232,14 @@ Status findActivation(const ppx::ContractionT &c,
   if (!epilogue.view)
     return {};
   const ppx::MatrixViewT &view = *epilogue.view;
-  const Sides sides = {&view, c.m, c.n};
-  const bool isLikeOut =
-      isDense(view) && c.batch.empty() &&
-      (products.isSwapped ? sides.hasRows() : sides.hasColumns());
-  const uint64_t leading =
-      (products.isSwapped ? sides.inRows() : sides.inColumns()).leading;
-  if (!isLikeOut || leading % kLeading != 0 || leading > kLargest ||
-      !isAligned(c, view))
+  const std::optional<Matrix> layout = layoutLikeOut(c, view, products);
+  if (!layout || layout->leading % kLeading != 0 || !isAligned(c, view))
     return refuse("what GELU is given as out lies, without a batch, by a "
                   "multiple of 8 elements from column to column, at one of "
                   "16 bytes",
-                  "strides " + std::to_string(view.row_stride) + " and " +
-                      std::to_string(view.column_stride) + ", element " +
-                      std::to_string(view.offset));
+                  printPlace(view));
   products.auxiliary = MatrixProducts::Place{epilogue.parameter, view.offset};
-  products.auxiliaryLeading = leading;
+  products.auxiliaryLeading = layout->leading;
   return {};
 }
 

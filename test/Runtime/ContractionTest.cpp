@@ -10,6 +10,7 @@
 #include "ContractionCases.h"
 #include "backends/cpu/MatrixBlocks.h"
 #include "targets/Targets.h"
+#include "targets/cpu/BlockedProduct.h"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +38,13 @@ void check(const Case &c, unsigned threads, const char *target = "cpu") {
   if (target == std::string("cpu") && // others may choose for other processors
       contraction.library != ppx::MatrixLibrary_onednn_matmul) // may lack it
     ASSERT_EQ(ours->library, contraction.library);
+  constexpr std::byte untouched{0x5a};
+  auto &workspace = sample.parameters.back();
+  if (!workspace.empty())
+    workspace.back() = untouched;
   ours->run(arguments.data(), team);
+  if (!workspace.empty()) // or measured peaks would miss it
+    ASSERT_NE(workspace.back(), untouched);
   ASSERT_EQ(sample.compare(sample.parameters[contraction.out_parameter]), "")
       << threads << " threads";
 }
@@ -80,6 +87,28 @@ TEST(Contraction, RunsPlansForOtherProcessors) {
           check({size.batch, size.m, size.n, size.k, lhs, Layout::rows,
                  Layout::rows, element, element},
                 2, target);
+}
+
+/// Processors of a level that lack the fastest way take a later one.
+TEST(Contraction, PlansRoomForEveryWay) {
+  for (const Case &size : {Case{{}, 130, 260, 70}, Case{{}, 512, 2048, 512},
+                           Case{{3}, 64, 64, 64}})
+    for (unsigned threads : {1, 4}) {
+      Sample sample({size.batch, size.m, size.n, size.k, Layout::rows,
+                     Layout::rows, Layout::rows, ppx::ElementType_bf16,
+                     ppx::ElementType_bf16});
+      ppx::ContractionT &contraction = sample.contraction;
+      findTarget("x86-64-v4")->plan(contraction, threads);
+      for (const cpu::Way way : cpu::waysFor(contraction, /*avx512=*/true)) {
+        const cpu::BlockedProduct product(contraction, way);
+        if (product.isTaken())
+          EXPECT_LE(product.workspaceBytes(threads),
+                    contraction.workspace_bytes)
+              << ppx::EnumNameMatrixLibrary(way.library);
+        if (way.isCertain)
+          break;
+      }
+    }
 }
 
 TEST(Contraction, CutsWhatIsLarge) {

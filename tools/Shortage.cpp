@@ -6,8 +6,8 @@
 // were prepared and end the process.
 //
 //===----------------------------------------------------------------------===//
-#include "../runtime/lib/Lack.h"
 #include "Process.h"
+#include "pprt/Lack.h"
 
 #include <atomic>
 #include <csignal>

@@ -15,6 +15,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
+#include "pprt/Lack.h"
 #include "pprt/Processor.h"
 #include "pprt/Status.h"
 #include "llvm/ADT/StringMap.h"
@@ -284,10 +285,18 @@ public:
     stream.clear_error();
     return error;
   }
+  /// The content, as far as it can be read, without the last end of line.
+  std::string read() const {
+    auto content = llvm::MemoryBuffer::getFile(path());
+    return content ? (*content)->getBuffer().rtrim().str() : std::string();
+  }
 
 private:
   int descriptor;
 };
+
+/// The linker maps LLVM's library, and runs within this process's limit.
+constexpr uint64_t kLinkerBytes = 160 << 20;
 } // namespace
 
 FailureOr<std::vector<uint8_t>> CompiledKernels::link() const {
@@ -327,23 +336,30 @@ FailureOr<std::vector<uint8_t>> CompiledKernels::link() const {
       /*Deterministic=*/true, /*Thin=*/false);
   if (!archive)
     return fail(llvm::toString(archive.takeError()));
-  MemoryFile objects("pp-objects"), linked("pp-kernels");
-  for (auto [file, content] :
-       {std::pair(&objects, (*archive)->getBuffer()), {&linked, StringRef()}})
+  MemoryFile objects("pp-objects"), linked("pp-kernels"), errors("pp-errors");
+  for (auto [file, content] : {std::pair(&objects, (*archive)->getBuffer()),
+                               {&linked, StringRef()},
+                               {&errors, StringRef()}})
     if (std::error_code error = file->write(content))
       return fail("cannot write them: " + error.message());
 
-  const std::string input = objects.path(), output = linked.path();
+  const std::string input = objects.path(), output = linked.path(),
+                    errorOutput = errors.path();
   // An existing file is replaced by its name; this one has to be written.
   StringRef arguments[] = {"ld.lld", "-shared", "--build-id=none",
                            "-o",     "-",       "--whole-archive",
                            input};
   const std::optional<StringRef> redirects[] = {std::nullopt, output,
-                                                std::nullopt};
+                                                errorOutput};
   std::string message;
   if (llvm::sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 0,
-                                0, &message) != 0)
-    return fail("ld.lld failed " + message);
+                                0, &message) != 0) {
+    const pprt::Status lack = pprt::findLack(
+        "ld.lld", kLinkerBytes,
+        pprt::Status(pprt::ExitCode::io,
+                     "ld.lld failed: " + message + errors.read()));
+    return fail(lack.message(), lack.code());
+  }
   auto file = llvm::MemoryBuffer::getFile(output, /*IsText=*/false,
                                           /*RequiresNullTerminator=*/false);
   if (!file)

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Thread.h"
-#include "../lib/Lack.h"
+#include "pprt/Lack.h"
 
 #include <memory>
 #include <utility>

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Lack.h"
+#include "pprt/Lack.h"
 
 #include <cerrno>
 #include <cstring>

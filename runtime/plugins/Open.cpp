@@ -5,8 +5,8 @@
 // Libraries are found relative to the program, wherever it was installed.
 //
 //===----------------------------------------------------------------------===//
-#include "../lib/Lack.h"
 #include "Plugins.h"
+#include "pprt/Lack.h"
 
 #include <algorithm>
 #include <climits>

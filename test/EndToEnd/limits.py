@@ -70,6 +70,10 @@ def least_memory(place):
 
 def check_memory(judge):
     least = least_memory(judge.place)
+    for more in 20, 40, 60, 80, 100, 120, 140:
+        judge.expect_code(f"pp-opt with {more} MiB", (0, 4), lambda: judge.call(
+            "pp-opt", "m.mlir", "--pp-parallelize=dp=2", "--emit=ppx", "-o", "/dev/null",
+            before=limit(resource.RLIMIT_AS, least + (more << 20))))
     strategy = "--parallelize=dp=2 threads=1"
     for inputs, sizes in ((["f32.ppx"], (8, 60, 130, 200, 280, 350, 420, 520, 900)),
                           (["f64.ppx"], (8, 60, 130, 200, 280, 350, 420, 520, 900)),

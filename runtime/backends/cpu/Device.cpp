@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "../../lib/Lack.h"
 #include "../../targets/Targets.h"
 #include "../Backends.h"
 #include "Arena.h"
@@ -12,6 +11,7 @@
 #include "MatrixProduct.h"
 #include "OpenBlas.h"
 #include "pprt/ControlGroup.h"
+#include "pprt/Lack.h"
 #include "pprt/Processor.h"
 #include "pprt/World.h"
 

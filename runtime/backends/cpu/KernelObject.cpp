@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelObject.h"
-#include "../../lib/Lack.h"
 #include "pprt/Files.h"
+#include "pprt/Lack.h"
 
 #include <cerrno>
 #include <cstring>

@@ -7,9 +7,9 @@
 // the scratchpad is lent for it.
 //
 //===----------------------------------------------------------------------===//
-#include "../../lib/Lack.h"
 #include "MatrixProduct.h"
 #include "OneThread.h"
+#include "pprt/Lack.h"
 #include "pprt/Lending.h"
 
 #include <dnnl.h>

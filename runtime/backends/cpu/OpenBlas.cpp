@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "OpenBlas.h"
-#include "../../lib/Lack.h"
+#include "pprt/Lack.h"
 
 #include <algorithm>
 #include <atomic>

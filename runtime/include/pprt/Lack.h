@@ -6,8 +6,8 @@
 // not mapped, a thread without a stack. Some libraries even retry for ever.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_LIB_LACK_H
-#define PPRT_LIB_LACK_H
+#ifndef PPRT_LACK_H
+#define PPRT_LACK_H
 
 #include "pprt/Status.h"
 
@@ -25,4 +25,4 @@ Status findLack(const std::string &what, uint64_t bytes,
 
 } // namespace pprt
 
-#endif // PPRT_LIB_LACK_H
+#endif // PPRT_LACK_H

@@ -28,6 +28,9 @@ static void addGraphPasses(OpPassManager &manager,
   else if (options.givesPlan || !hasPlan)
     manager.addPass(createMakePlan(options.plan));
 
+  // Types before gradients, which then have the types of what they belong to.
+  manager.addPass(createLowerPrecision());
+
   // Differentiate before partitioning: the gradient of a collective is then
   // never needed, and the partitioner sees forward, backward and update as one
   // graph of global tensors, in which it can choose every collective. Equal

@@ -41,6 +41,7 @@ private:
   void gatherUses(Value value, BlockArgument parameter, Kind kind,
                   function_ref<bool(Operation *)> isWanted);
   void gatherResult(unsigned result);
+  void convertOnce(Value value);
   void splitParameter(BlockArgument parameter, ArrayRef<Operation *> update);
   /// The identity of `value` in another layout, built where `builder` stands.
   /// Work of every micro-batch is named after its `parameter`.
@@ -224,8 +225,6 @@ void LayoutWriter::gatherUses(Value value, BlockArgument parameter, Kind kind,
     const ShardingRule rule =
         cast<ShardingOpInterface>(convert).getShardingRule();
     whole = mapDims(rule.operands.front(), rule.results.front(), ofOperand);
-    if (kind == Kind::Prologue)
-      setKind(convert, kind);
     gatherUses(convert->getResult(0), parameter, kind, isWanted);
   }
   whole = ofOperand;
@@ -276,7 +275,26 @@ void LayoutWriter::writeLayers() {
   setArgAttrs(main, attrs::kLayer, layers);
 }
 
+/// A parameter that is computed with in a narrower type is converted once a
+/// step, not in every micro-batch.
+void LayoutWriter::convertOnce(Value value) {
+  for (Operation *user : value.getUsers()) {
+    if (getKind(user) == Kind::Update || !isMadeFromOne(user))
+      continue;
+    Value result = user->getResult(0);
+    if (findNarrowest(result) >=
+        getElementTypeOrSelf(value).getIntOrFloatBitWidth())
+      continue;
+    setKind(user, Kind::Prologue);
+    convertOnce(result);
+  }
+}
+
 LogicalResult LayoutWriter::run() {
+  for (BlockArgument argument : main.getArguments())
+    if (getArgRole(main, argument.getArgNumber()) == Role::Param)
+      convertOnce(argument);
+
   llvm::StringMap<SmallVector<Operation *>> updates;
   for (Operation &op : main.getBody().front().without_terminator())
     if (auto name = op.getAttrOfType<StringAttr>(attrs::kParameter)) {

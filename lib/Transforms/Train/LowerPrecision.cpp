@@ -1,0 +1,217 @@
+//===- LowerPrecision.cpp - compute in 16 bits ----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a model in f32, and a plan whose `precision` is bf16 or f16. Out: the
+// same model, whose products and what lies between them have that type, with a
+// convert wherever a value changes it. Parameters, inputs and results keep
+// their types, so that differentiation, which comes next, makes gradients of
+// parameters in f32, and the optimizer updates f32 (Micikevicius et al., "Mixed
+// Precision Training", 2018). PrecisionPolicy.h says what an op does.
+//
+// A value that is computed in f32 is rounded where it is made if an op that
+// computes low reads it; all of its readers then read the rounded value, so
+// that memory holds one of them.
+//
+//===----------------------------------------------------------------------===//
+#include "PrecisionPolicy.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "pp/IR/Model.h"
+#include "pp/IR/PP.h"
+#include "pp/IR/PlanKeys.h"
+#include "pp/IR/Values.h"
+#include "pp/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_LOWERPRECISION
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+
+class PrecisionWriter {
+public:
+  PrecisionWriter(func::FuncOp main, FloatType low)
+      : main(main), builder(main.getContext()), low(low),
+        batch(getBatchDependent(main)) {}
+
+  void run();
+
+private:
+  bool isWide(Value value) const { return getElementTypeOrSelf(value).isF32(); }
+  /// Whether this pass gave `value` the low type; the model may use it, too.
+  bool isLow(Value value) const { return made.contains(value); }
+  bool isShared(Value value) const { return !batch.contains(value); }
+  /// Finds the values that an op of rule Low reads, also through ops that move
+  /// elements.
+  void findWanted();
+  bool computesLow(Operation *op, PrecisionRule rule) const;
+  void write(Operation *op);
+  void convertOperands(Operation *op, bool toLow);
+  /// `value` in the low type. What does not depend on the batch is converted
+  /// where it is stored, which is done once a step.
+  Value getLow(Value value);
+  Value getWide(Value value);
+  Value convert(Value value, Type element);
+
+  func::FuncOp main;
+  OpBuilder builder;
+  FloatType low;
+  const DenseSet<Value> batch;
+  DenseSet<Value> wanted, made;
+  DenseMap<Value, Value> lowOf, wideOf;
+};
+
+void PrecisionWriter::findWanted() {
+  for (Operation &op : llvm::reverse(main.getBody().front())) {
+    const PrecisionRule rule = getPrecisionRule(&op, batch);
+    const bool wants =
+        rule == PrecisionRule::Low ||
+        (rule == PrecisionRule::Moves && op.getNumResults() == 1 &&
+         wanted.contains(op.getResult(0)));
+    if (wants)
+      for (Value operand : op.getOperands())
+        if (isWide(operand))
+          wanted.insert(operand);
+  }
+}
+
+bool PrecisionWriter::computesLow(Operation *op, PrecisionRule rule) const {
+  if (rule == PrecisionRule::Low)
+    return !isShared(op->getResult(0)) &&
+           llvm::any_of(op->getOperands(), [&](Value operand) {
+             return isWide(operand) || isLow(operand);
+           });
+  if (rule != PrecisionRule::Follows && rule != PrecisionRule::Moves)
+    return false;
+  bool isAnyLow = false;
+  for (Value operand : op->getOperands()) {
+    isAnyLow |= isLow(operand) || lowOf.contains(operand);
+    if (isWide(operand) && !isShared(operand) && !lowOf.contains(operand))
+      return false;
+  }
+  return isAnyLow;
+}
+
+Value PrecisionWriter::convert(Value value, Type element) {
+  builder.setInsertionPointAfterValue(value);
+  return ConvertOp::create(builder, value.getLoc(),
+                           ranked(value).clone(element), value);
+}
+
+Value PrecisionWriter::getLow(Value value) {
+  if (Value known = lowOf.lookup(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  Value result;
+  if (op && isShared(value) && op->getNumOperands() == 1 &&
+      op->hasTrait<MovesElements>()) {
+    Value source = getLow(op->getOperand(0));
+    builder.setInsertionPoint(op);
+    Operation *moved = builder.clone(*op);
+    moved->setOperand(0, source);
+    result = moved->getResult(0);
+    result.setType(ranked(value).clone(low));
+  } else {
+    result = convert(value, low);
+  }
+  made.insert(result);
+  return lowOf[value] = result;
+}
+
+Value PrecisionWriter::getWide(Value value) {
+  Value &known = wideOf[value];
+  if (!known)
+    known = convert(value, builder.getF32Type());
+  return known;
+}
+
+void PrecisionWriter::convertOperands(Operation *op, bool toLow) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (toLow && isWide(value)) {
+      operand.set(getLow(value));
+      continue;
+    }
+    if (toLow)
+      continue;
+    if (Value rounded = lowOf.lookup(value); rounded && !isShared(value))
+      value = rounded;
+    if (isLow(value))
+      operand.set(getWide(value));
+  }
+}
+
+void PrecisionWriter::write(Operation *op) {
+  const PrecisionRule rule = getPrecisionRule(op, batch);
+  const bool isComputedLow = computesLow(op, rule);
+  // A convert of the model takes what there is.
+  if (!isa<ConvertOp>(op))
+    convertOperands(op, isComputedLow);
+  for (Value result : op->getResults()) {
+    if (!isWide(result) || isShared(result))
+      continue;
+    if (isComputedLow) {
+      result.setType(ranked(result).clone(low));
+      made.insert(result);
+    } else if (rule == PrecisionRule::Rounds || wanted.contains(result)) {
+      getLow(result);
+    }
+  }
+}
+
+void PrecisionWriter::run() {
+  findWanted();
+  for (BlockArgument argument : main.getArguments())
+    if (wanted.contains(argument) && !isShared(argument))
+      getLow(argument);
+  // Each op is visited after those that it reads.
+  for (Operation *op : llvm::to_vector(
+           llvm::make_pointer_range(main.getBody().front().getOperations())))
+    write(op);
+}
+
+} // namespace
+/// Reports a model that cannot be computed in `low`.
+static LogicalResult checkModel(func::FuncOp main, StringRef low) {
+  bool hasWide = false;
+  for (BlockArgument argument : main.getArguments()) {
+    const unsigned index = argument.getArgNumber();
+    if (getArgRole(main, index) != Role::Param)
+      continue;
+    hasWide |= getElementTypeOrSelf(argument).isF32();
+    if (getElementTypeOrSelf(argument).isF64())
+      return emitError(argument.getLoc())
+             << "precision=" << low
+             << " expects a model in f32, got parameter \""
+             << getArgName(main, index) << "\" of type " << argument.getType()
+             << "; leave precision out";
+  }
+  if (!hasWide)
+    return main.emitError("precision=")
+           << low << " expects parameters in f32, got none";
+  return success();
+}
+
+namespace {
+struct LowerPrecisionPass : pp::impl::LowerPrecisionBase<LowerPrecisionPass> {
+  void runOnModule() override {
+    auto main = lookupMain(getOperation());
+    auto plan =
+        failed(main) ? FailureOr<PlanAttr>() : lookupPlan(getOperation());
+    if (failed(plan))
+      return signalPassFailure();
+    const StringRef precision = plan->getWord(PlanKey::Precision);
+    if (precision == "f32")
+      return;
+    if (failed(checkModel(*main, precision)))
+      return signalPassFailure();
+    FloatType low = BFloat16Type::get(&getContext());
+    PrecisionWriter(*main, low).run();
+  }
+};
+} // namespace

@@ -32,6 +32,7 @@ public:
         getSharedOut(getSharedOut), builder(main.getContext()) {}
 
   LogicalResult run();
+  void convertParametersOnce();
 
 private:
   void writeLayers();
@@ -290,11 +291,13 @@ void LayoutWriter::convertOnce(Value value) {
   }
 }
 
-LogicalResult LayoutWriter::run() {
+void LayoutWriter::convertParametersOnce() {
   for (BlockArgument argument : main.getArguments())
     if (getArgRole(main, argument.getArgNumber()) == Role::Param)
       convertOnce(argument);
+}
 
+LogicalResult LayoutWriter::run() {
   llvm::StringMap<SmallVector<Operation *>> updates;
   for (Operation &op : main.getBody().front().without_terminator())
     if (auto name = op.getAttrOfType<StringAttr>(attrs::kParameter)) {
@@ -330,5 +333,10 @@ LogicalResult LayoutWriter::run() {
 LogicalResult pp::writeParameterLayouts(func::FuncOp main, int64_t zero,
                                         bool gathersOnce,
                                         GetSharedOut getSharedOut) {
-  return LayoutWriter(main, zero, gathersOnce, getSharedOut).run();
+  LayoutWriter writer(main, zero, gathersOnce, getSharedOut);
+  if (failed(writer.run()))
+    return failure();
+  // Layers are found in the forward pass, which this changes.
+  writer.convertParametersOnce();
+  return success();
 }

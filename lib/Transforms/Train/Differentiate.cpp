@@ -186,7 +186,8 @@ void Differentiator::markSince(Operation *last, int64_t origin) {
   Block &body = main.getBody().front();
   auto first = last ? std::next(last->getIterator()) : body.begin();
   for (Operation &op : llvm::make_range(first, terminator->getIterator())) {
-    setOrigin(&op, origin);
+    if (getOrigin(&op) < 0) // widen() repeats ops that have one
+      setOrigin(&op, origin);
     backwardOps.push_back(&op);
   }
 }
@@ -407,8 +408,10 @@ struct DifferentiatePass : pp::impl::DifferentiateBase<DifferentiatePass> {
   void runOnModule() override {
     auto main = lookupMain(getOperation());
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
+    // A model that converts parameters itself says where gradients are rounded.
     const bool roundsGradients =
-        plan && plan.getWord(PlanKey::PrecisionGradients) == "low";
+        !plan || plan.getWord(PlanKey::Precision) == "f32" ||
+        plan.getWord(PlanKey::PrecisionGradients) == "low";
     if (failed(main) || failed(Differentiator(*main, roundsGradients).run()))
       signalPassFailure();
   }

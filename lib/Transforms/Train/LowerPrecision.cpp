@@ -62,6 +62,8 @@ private:
   OpBuilder builder;
   FloatType low;
   const DenseSet<Value> batch;
+  /// The op that is written now.
+  Operation *reader = nullptr;
   DenseSet<Value> wanted, made;
   DenseMap<Value, Value> lowOf, wideOf;
 };
@@ -98,7 +100,11 @@ bool PrecisionWriter::computesLow(Operation *op, PrecisionRule rule) const {
 }
 
 Value PrecisionWriter::convert(Value value, Type element) {
-  builder.setInsertionPointAfterValue(value);
+  // Beside its first reader, whose stage it belongs to.
+  if (value.getDefiningOp())
+    builder.setInsertionPointAfterValue(value);
+  else
+    builder.setInsertionPoint(reader);
   return ConvertOp::create(builder, value.getLoc(),
                            ranked(value).clone(element), value);
 }
@@ -110,7 +116,9 @@ Value PrecisionWriter::getLow(Value value) {
   Value result;
   if (op && isShared(value) && op->getNumOperands() == 1 &&
       op->hasTrait<MovesElements>()) {
+    Operation *const outer = std::exchange(reader, op);
     Value source = getLow(op->getOperand(0));
+    reader = outer;
     builder.setInsertionPoint(op);
     Operation *moved = builder.clone(*op);
     moved->setOperand(0, source);
@@ -147,6 +155,7 @@ void PrecisionWriter::convertOperands(Operation *op, bool toLow) {
 }
 
 void PrecisionWriter::write(Operation *op) {
+  reader = op;
   const PrecisionRule rule = getPrecisionRule(op, batch);
   const bool isComputedLow = computesLow(op, rule);
   // A convert of the model takes what there is.
@@ -166,6 +175,7 @@ void PrecisionWriter::write(Operation *op) {
 
 void PrecisionWriter::run() {
   findWanted();
+  reader = &main.getBody().front().front();
   for (BlockArgument argument : main.getArguments())
     if (wanted.contains(argument) && !isShared(argument))
       getLow(argument);

@@ -92,9 +92,11 @@ static void addPipelinePasses(OpPassManager &manager) {
   manager.addPass(createSplitStages());
   manager.addPass(createSchedule());
 
-  // The residuals between fragments are known now; kernels that are formed
-  // later read the remaining ones.
-  manager.addPass(createTrimResiduals());
+  // The residuals between fragments, local sizes and collectives are known now.
+  // First the choice, then the work; kernels that are formed later read what
+  // remains.
+  manager.addPass(createChooseResiduals());
+  manager.addPass(createRematerialize());
 
   // Only now is it known which reductions run in one fragment.
   manager.addPass(createBucketCollectives());

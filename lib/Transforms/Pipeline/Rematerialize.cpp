@@ -43,10 +43,13 @@ private:
   void rebuildBackward(ArrayRef<Value> kept);
   Value recompute(OpBuilder &builder, Value value, IRMapping &mapping);
   Value valueOutside(Value value);
+  /// Backward may gather by itself what it now gathers to compute again.
+  void mergeGathers();
 
   FragmentOp forward, backward;
   Block *body;
   YieldOp yield;
+  bool hasRepeatedGather = false;
 };
 
 /// Reductions and exchanges change what other devices have to do.
@@ -131,6 +134,7 @@ Value Rematerializer::recompute(OpBuilder &builder, Value value,
   Operation *op = value.getDefiningOp();
   for (Value operand : op->getOperands())
     recompute(builder, operand, mapping);
+  hasRepeatedGather |= isa<AllGatherOp>(op);
   setKind(builder.clone(*op, mapping), Kind::InputGradient);
   return mapping.lookup(value);
 }
@@ -199,12 +203,33 @@ void Rematerializer::rebuildBackward(ArrayRef<Value> kept) {
   backward->setOperands(used);
 }
 
+void Rematerializer::mergeGathers() {
+  SmallVector<AllGatherOp> earlier;
+  for (AllGatherOp gather : llvm::make_early_inc_range(
+           backward.getBody().front().getOps<AllGatherOp>())) {
+    auto isSame = [&](AllGatherOp other) {
+      return other->getOperands() == gather->getOperands() &&
+             other.getDimensionsAttr() == gather.getDimensionsAttr() &&
+             other.getAxesAttr() == gather.getAxesAttr();
+    };
+    auto same = llvm::find_if(earlier, isSame);
+    if (same == earlier.end()) {
+      earlier.push_back(gather);
+      continue;
+    }
+    gather->replaceAllUsesWith(same->getResults());
+    gather->erase();
+  }
+}
+
 LogicalResult Rematerializer::run() {
   auto kept = findKept();
   if (failed(kept))
     return failure();
   extendForward(*kept);
   rebuildBackward(*kept);
+  if (hasRepeatedGather)
+    mergeGathers();
   return success();
 }
 

@@ -22,8 +22,16 @@
 
 // A layer's input is kept, and what the loss reads.
 // FULL: pp.fragment forward
-// FULL: pp.yield %{{.*}} : tensor<2x8x32xf32>, tensor<2x8x32xf32>,
-// FULL-NOT: tensor<2x8x3x4x8xf32>
+// FULL: pp.yield %{{.*}} : tensor<2x8xf32>, tensor<2x8x16xf32>, tensor<2x8x32xf32>, tensor<2x8xf32>, tensor<f32>, tensor<2x8x32xf32>, tensor<2x8x32xf32>{{$}}
 // FULL: pp.fragment backward
 // FULL: pp.dot_general {{.*}} -> tensor<2x8x3x4x8xf32>
 // FULL: pp.fragment update
+
+// With sequence=true backward gathers a layer's input once, to compute again and
+// for the gradient.
+// RUN: pp-opt %t.mlir --pp-parallelize="tp=2 sequence=true remat=cheap stop-after=pipeline" | FileCheck %s --check-prefix=GATHERS
+// RUN: pp-opt %t.mlir --pp-parallelize="tp=2 sequence=true remat=full stop-after=pipeline" | FileCheck %s --check-prefix=GATHERS
+// GATHERS: pp.fragment backward
+// GATHERS-COUNT-8: pp.all_gather
+// GATHERS-NOT: pp.all_gather
+// GATHERS: pp.fragment update

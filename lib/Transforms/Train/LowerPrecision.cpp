@@ -83,11 +83,12 @@ void PrecisionWriter::findWanted() {
 }
 
 bool PrecisionWriter::computesLow(Operation *op, PrecisionRule rule) const {
+  if (op->getNumResults() == 0 || isShared(op->getResult(0)))
+    return false;
   if (rule == PrecisionRule::Low)
-    return !isShared(op->getResult(0)) &&
-           llvm::any_of(op->getOperands(), [&](Value operand) {
-             return isWide(operand) || isLow(operand);
-           });
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return isWide(operand) || isLow(operand);
+    });
   if (rule != PrecisionRule::Follows && rule != PrecisionRule::Moves)
     return false;
   bool isAnyLow = false;

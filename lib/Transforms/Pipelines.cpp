@@ -85,8 +85,18 @@ static void addSpmdPasses(OpPassManager &manager) {
   manager.addPass(createVerifySpmd());
 }
 
+/// From the choice of what is kept to the end of level 3.
+static void addRematerialization(OpPassManager &manager) {
+  manager.addPass(createRematerialize());
+
+  // Only now is it known which reductions run in one fragment.
+  manager.addPass(createBucketCollectives());
+  manager.addPass(createVerifyPipeline());
+}
+
 /// From a step to fragments per stage and their order.
-static void addPipelinePasses(OpPassManager &manager) {
+static void addPipelinePasses(OpPassManager &manager,
+                              const PipelineOptions &options) {
   // Fragments need local sizes and all collectives, hence after partitioning: a
   // value crosses a stage in its layout on the devices.
   manager.addPass(createSplitStages());
@@ -95,12 +105,8 @@ static void addPipelinePasses(OpPassManager &manager) {
   // The residuals between fragments, local sizes and collectives are known now.
   // First the choice, then the work; kernels that are formed later read what
   // remains.
-  manager.addPass(createChooseResiduals());
-  manager.addPass(createRematerialize());
-
-  // Only now is it known which reductions run in one fragment.
-  manager.addPass(createBucketCollectives());
-  manager.addPass(createVerifyPipeline());
+  manager.addPass(createChooseResiduals({options.target}));
+  addRematerialization(manager);
 }
 
 /// From fragments to an instruction list per rank.
@@ -156,9 +162,17 @@ void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
   if (isNeeded(Level::Spmd))
     addSpmdPasses(manager);
   if (isNeeded(Level::Pipeline))
-    addPipelinePasses(manager);
+    addPipelinePasses(manager, options);
   if (isNeeded(Level::Program))
     addProgramPasses(manager, options);
+}
+
+void pp::addPassesAfterResiduals(OpPassManager &manager, std::string target) {
+  PipelineOptions options;
+  options.target = std::move(target);
+  options.skipProgramChecks = true;
+  addRematerialization(manager);
+  addProgramPasses(manager, options);
 }
 
 std::optional<Level> pp::getLevel(ModuleOp module) {

@@ -10,6 +10,7 @@
 #define PP_ANALYSIS_VALUENAMES_H
 
 #include "mlir/IR/Operation.h"
+#include <optional>
 
 namespace pp {
 
@@ -22,6 +23,25 @@ llvm::StringRef getOpName(mlir::Operation *op);
 ///     h.0.attn.c_attn -> h.0      layer1.0.conv1 -> layer1.0
 llvm::StringRef findLayerName(llvm::StringRef name);
 llvm::StringRef findLayerName(mlir::Operation *op);
+
+/// Patterns of values, separated by commas.
+class ValuePatterns {
+public:
+  explicit ValuePatterns(llvm::StringRef text);
+
+  bool empty() const { return patterns.empty(); }
+  /// True if some pattern names the results of `op`.
+  bool match(mlir::Operation *op);
+  /// A pattern that has matched nothing so far, if there is one.
+  std::optional<llvm::StringRef> findUnmatched() const;
+
+private:
+  struct Pattern {
+    llvm::StringRef text, name, op;
+    bool hasMatched = false;
+  };
+  llvm::SmallVector<Pattern, 2> patterns;
+};
 
 } // namespace pp
 

@@ -24,6 +24,9 @@ namespace pp {
 
 /// A value that backward reads, or that such a value can be computed from.
 struct ResidualNode {
+  /// The bytes of a value that must not be kept if that is possible.
+  static constexpr int64_t kNever = INT64_MAX;
+
   /// What keeping it costs: its bytes.
   int64_t bytes = 0;
   /// What computing it again costs, in FLOPs; nothing if that is impossible.
@@ -35,6 +38,9 @@ struct ResidualNode {
 };
 
 struct ResidualChoice {
+  explicit ResidualChoice(unsigned count = 0)
+      : kept(count), recomputed(count) {}
+
   llvm::BitVector kept, recomputed;
   int64_t bytes = 0; ///< of what is kept
   int64_t work = 0;  ///< of what is computed again
@@ -44,6 +50,21 @@ struct ResidualChoice {
 /// choices the one that computes least again.
 ResidualChoice chooseResiduals(llvm::ArrayRef<ResidualNode> nodes,
                                double bytePrice);
+
+/// A choice that keeps at most so many bytes.
+struct FittingResiduals {
+  ResidualChoice choice;
+  /// No choice that fits computes less again; the work of `choice` if it is
+  /// known to be the least.
+  int64_t leastWork = 0;
+};
+
+/// The choice that keeps at most `budget` bytes and computes least again, by
+/// branch and bound (Land and Doig, 1960) over the minimum cuts of Lagrange's
+/// relaxation; after `steps` branches the best one found. Nothing if none fits.
+std::optional<FittingResiduals> fitResiduals(llvm::ArrayRef<ResidualNode> nodes,
+                                             int64_t budget,
+                                             unsigned steps = 100);
 
 } // namespace pp
 

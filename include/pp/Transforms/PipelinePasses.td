@@ -85,6 +85,11 @@ def ChooseResiduals : LevelPass<"pp-choose-residuals", "Pipeline"> {
     - `full`: everything within a layer, whose inputs are kept, but reductions
       and exchanges between devices. Layers are the numbers in the names of ops
       (`h.0.attn`); outside of them as `cheap`.
+    - `auto`: what of `full`, and of all outside of layers, has to be computed
+      again for each rank to need at most `memory-limit` bytes; by stage, the
+      least work. The module is lowered with each of about a dozen choices.
+      `--remarks-filter=pp-choose-residuals` prints what it costs, and how far
+      that may be from the least.
 
     The choice is a minimum cut, so it keeps the fewest bytes. A value that is
     live across a contraction or collective and is made from the same value of
@@ -98,8 +103,15 @@ def ChooseResiduals : LevelPass<"pp-choose-residuals", "Pipeline"> {
     // becomes
     // forward:  the op that makes %x has pp.keep
     ```
-    Errors: a step without fragments.
+    `keep` and `recompute` name values whose fate the plan decides.
+    Errors: a step without fragments; a limit that no choice meets (with the
+    least that would do); names of nothing, of one value in both lists, or of a
+    reduction or exchange to be computed again.
   }];
+  let options = [
+    Option<"target", "target", "std::string", "\"\"",
+           "the target of kernels, for remat=auto; empty: the module's">
+  ];
 }
 
 def Rematerialize : LevelPass<"pp-rematerialize", "Pipeline"> {

@@ -52,11 +52,6 @@ private:
   bool hasRepeatedGather = false;
 };
 
-/// Reductions and exchanges change what other devices have to do.
-bool canRepeat(Operation *op) {
-  return isGraphOp(op) || isa<AxisIndexOp, AllSliceOp, AllGatherOp>(op);
-}
-
 FailureOr<SmallVector<Value>> Rematerializer::findKept() {
   SmallVector<Value> work, kept;
   DenseSet<Value> seen;

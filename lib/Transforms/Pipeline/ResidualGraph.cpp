@@ -16,7 +16,6 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
-#include "pp/Analysis/ValueNames.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 
@@ -35,6 +34,16 @@ static bool isCheap(Operation *op) {
 static bool readsMemory(Operation *op) {
   return isContraction(op) ||
          (!isGraphOp(op) && !isa<AxisIndexOp, YieldOp>(op));
+}
+
+/// In FLOPs; what moves values has none.
+static double workOf(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost ? cost.getFlops() : 0;
+}
+
+bool pp::canRepeat(Operation *op) {
+  return isGraphOp(op) || isa<AxisIndexOp, AllSliceOp, AllGatherOp>(op);
 }
 
 bool pp::isHeldAnyway(Value operand) {
@@ -60,10 +69,13 @@ pp::findResidualPairs(func::FuncOp main) {
 }
 
 ResidualGraph::ResidualGraph(FragmentOp forward, FragmentOp backward,
-                             Remat remat)
-    : forward(forward), backward(backward), remat(remat),
+                             Remat remat, ResidualMarks &marks)
+    : forward(forward), backward(backward), remat(remat), marks(marks),
       body(&forward.getBody().front()),
       yield(cast<YieldOp>(body->getTerminator())) {
+  hasLayers = llvm::any_of(body->without_terminator(), [](Operation &op) {
+    return !findLayerName(&op).empty();
+  });
   findVarying();
   findStored();
   findReread();
@@ -236,8 +248,9 @@ bool ResidualGraph::mayRepeat(Operation *op) {
       return false;
     return isGraphOp(op) || isCheap(op);
   case Remat::Full:
+  case Remat::Auto:
     if (!isInLayer)
-      return isCheap(op);
+      return isCheap(op) || (!hasLayers && isGraphOp(op));
     return (isGraphOp(op) || isCheap(op) || isa<AllGatherOp>(op)) &&
            !crossesLayers(op->getResult(0));
   }
@@ -254,8 +267,8 @@ int64_t ResidualGraph::priceOf(Value value) const {
 }
 
 bool ResidualGraph::isOfEveryLayer(Value value) {
-  const bool isWithinLayer =
-      remat == Remat::Full && !findLayerName(value.getDefiningOp()).empty();
+  const bool isWithinLayer = (remat == Remat::Full || remat == Remat::Auto) &&
+                             !findLayerName(value.getDefiningOp()).empty();
   return !isWithinLayer && heldOver.contains(value) && isChained(value);
 }
 
@@ -266,8 +279,15 @@ unsigned ResidualGraph::addNode(Value value) {
   ResidualNode node;
   node.bytes = priceOf(value);
   Operation *op = value.getDefiningOp();
-  if (op && mayRepeat(op) && !isOfEveryLayer(value)) {
-    node.work = 0;
+  const bool isToRepeat = op && marks.recompute.match(op);
+  const bool isToKeep = op && marks.keep.match(op);
+  if (isToRepeat && (isToKeep || !canRepeat(op)))
+    contradiction = op;
+  if (isToRepeat)
+    node.bytes = ResidualNode::kNever;
+  if (isToRepeat ||
+      (op && mayRepeat(op) && !isOfEveryLayer(value) && !isToKeep)) {
+    node.work = remat == Remat::Auto ? std::llround(workOf(op)) : 0;
     for (Value operand : op->getOperands())
       if (!isArgument(operand))
         node.operands.push_back(addNode(operand));
@@ -278,8 +298,36 @@ unsigned ResidualGraph::addNode(Value value) {
   return number;
 }
 
-void ResidualGraph::mark(const ResidualChoice &choice) const {
+LogicalResult ResidualGraph::verify() const {
+  if (!contradiction)
+    return success();
+  InFlightDiagnostic error = contradiction->emitOpError()
+                             << "of \"" << getOpName(contradiction) << "\" ";
+  if (canRepeat(contradiction))
+    return error << "is named by keep and by recompute; leave one of them out";
+  return error << "reduces or exchanges values between devices, which is never "
+                  "repeated; leave it out of recompute";
+}
+
+double ResidualGraph::getWork(const ResidualChoice &choice) const {
+  double work = 0;
+  for (auto [value, number] : numbers)
+    if (choice.recomputed[number])
+      work += workOf(value.getDefiningOp());
+  return work;
+}
+
+SmallVector<Operation *>
+ResidualGraph::getKept(const ResidualChoice &choice) const {
+  SmallVector<Operation *> kept;
   for (auto [value, number] : numbers)
     if (Operation *op = value.getDefiningOp(); op && choice.kept[number])
-      op->setAttr(attrs::kKeep, UnitAttr::get(op->getContext()));
+      kept.push_back(op);
+  return kept;
+}
+
+void pp::markKept(func::FuncOp main, ArrayRef<Operation *> kept) {
+  main->walk([](Operation *op) { op->removeAttr(attrs::kKeep); });
+  for (Operation *op : kept)
+    op->setAttr(attrs::kKeep, UnitAttr::get(main.getContext()));
 }

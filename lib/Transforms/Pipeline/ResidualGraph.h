@@ -11,6 +11,7 @@
 #define PP_LIB_TRANSFORMS_PIPELINE_RESIDUALGRAPH_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/Analysis/ValueNames.h"
 #include "pp/IR/PP.h"
 #include "pp/Planner/Residuals.h"
 #include "llvm/ADT/DenseMap.h"
@@ -25,7 +26,19 @@ enum class Remat {
   Cheap,     ///< what costs less time than memory traffic
   Selective, ///< everything but products with parameters, and collectives
   Full,      ///< everything within a layer but reductions and exchanges
+  Auto,      ///< the same; how much of it has to fit
 };
+
+/// What the plan says about single values.
+struct ResidualMarks {
+  ValuePatterns keep, recompute;
+};
+
+/// Marks the ops whose results are kept (pp.keep), and no others.
+void markKept(mlir::func::FuncOp main, llvm::ArrayRef<mlir::Operation *> kept);
+
+/// False for ops that change what other devices have to do.
+bool canRepeat(mlir::Operation *op);
 
 /// True for operands that memory holds whether backward reads them or not:
 /// arguments of @main, and results of a prologue.
@@ -38,11 +51,19 @@ findResidualPairs(mlir::func::FuncOp main);
 
 class ResidualGraph {
 public:
-  ResidualGraph(FragmentOp forward, FragmentOp backward, Remat remat);
+  ResidualGraph(FragmentOp forward, FragmentOp backward, Remat remat,
+                ResidualMarks &marks);
 
   llvm::ArrayRef<ResidualNode> getNodes() const { return nodes; }
-  /// Marks the ops whose results are kept (pp.keep).
-  void mark(const ResidualChoice &choice) const;
+  int64_t getStage() { return forward.getStage(); }
+  /// Reports a value that is to be computed again but cannot be, or that is to
+  /// be kept as well.
+  mlir::LogicalResult verify() const;
+  /// The FLOPs of what is computed again.
+  double getWork(const ResidualChoice &choice) const;
+  /// The ops whose results are kept.
+  llvm::SmallVector<mlir::Operation *>
+  getKept(const ResidualChoice &choice) const;
 
 private:
   mlir::Value atYield(mlir::Value operand);
@@ -78,6 +99,12 @@ private:
 
   FragmentOp forward, backward;
   const Remat remat;
+  ResidualMarks &marks;
+  /// Without names that tell layers apart all is one layer. What lies between
+  /// the last layer and the loss is needed when backward begins, so that
+  /// dropping it would not lower the peak.
+  bool hasLayers = false;
+  mlir::Operation *contradiction = nullptr;
   mlir::Block *body;
   YieldOp yield;
   /// Values that depend on the batch.

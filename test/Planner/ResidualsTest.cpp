@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// The judge tries every set of kept values of small random graphs.
+//
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/Residuals.h"
 #include <gtest/gtest.h>

@@ -62,6 +62,7 @@ private:
   /// The sum of the contributions to `value`, in forward order of its uses;
   /// null if there are none.
   Value gradientOf(Value value, int64_t origin);
+  Value seedOf(Value loss);
   void appendGradients();
   void removeDeadOps();
   void classify();
@@ -381,6 +382,15 @@ void Differentiator::classify() {
             awaited.contains(op) ? Kind::InputGradient : Kind::WeightGradient);
 }
 
+/// One, or the scale of the loss.
+Value Differentiator::seedOf(Value loss) {
+  Arithmetic math(builder, loss.getLoc());
+  const int64_t scale = findArg(main, loss_scaling::kScale);
+  if (scale < 0)
+    return math.constant(1.0, loss.getType());
+  return math.convert(main.getArgument(scale), ranked(loss).getElementType());
+}
+
 LogicalResult Differentiator::run() {
   if (failed(check()))
     return failure();
@@ -391,8 +401,7 @@ LogicalResult Differentiator::run() {
   Value loss = terminator->getOperand(0);
   if (varied.contains(loss)) {
     Operation *last = terminator->getPrevNode();
-    contributions[loss].push_back(
-        Arithmetic(builder, loss.getLoc()).constant(1.0, loss.getType()));
+    contributions[loss].push_back(seedOf(loss));
     markSince(last, static_cast<int64_t>(forwardOps.size()) - 1);
   }
   for (Operation *op : llvm::reverse(forwardOps))

@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "PrecisionPolicy.h"
+#include "UpdateRules.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "pp/IR/Model.h"
@@ -208,6 +209,27 @@ static LogicalResult checkModel(func::FuncOp main, StringRef low) {
   return success();
 }
 
+/// The smallest f16 above 0 is 6e-8: the loss has to be scaled, or gradients
+/// vanish. pp-differentiate and pp-add-optimizer read and update the scale.
+static void addLossScale(func::FuncOp main) {
+  MLIRContext *context = main.getContext();
+  Builder builder(context);
+  auto type = RankedTensorType::get({}, builder.getF32Type());
+  NamedAttrList attributes;
+  attributes.set(attrs::kRole, RoleAttr::get(context, Role::State));
+  attributes.set(attrs::kName, builder.getStringAttr(loss_scaling::kScale));
+  attributes.set(attrs::kInit, InitAttr::get(context, InitKind::Constant,
+                                             loss_scaling::kInitialScale, 0.0));
+  SmallVector<DictionaryAttr> ofArguments, ofResults;
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    ofArguments.push_back(main.getArgAttrDict(index));
+  for (unsigned index = 0; index < main.getNumResults(); ++index)
+    ofResults.push_back(main.getResultAttrDict(index));
+  ofArguments.push_back(attributes.getDictionary(context));
+  main.getBody().addArgument(type, main.getLoc());
+  setSignature(main, ofArguments, ofResults);
+}
+
 namespace {
 struct LowerPrecisionPass : pp::impl::LowerPrecisionBase<LowerPrecisionPass> {
   void runOnModule() override {
@@ -221,8 +243,12 @@ struct LowerPrecisionPass : pp::impl::LowerPrecisionBase<LowerPrecisionPass> {
       return;
     if (failed(checkModel(*main, precision)))
       return signalPassFailure();
-    FloatType low = BFloat16Type::get(&getContext());
-    PrecisionWriter(*main, low).run();
+    if (precision == "f16") {
+      PrecisionWriter(*main, Float16Type::get(&getContext())).run();
+      addLossScale(*main);
+    } else {
+      PrecisionWriter(*main, BFloat16Type::get(&getContext())).run();
+    }
   }
 };
 } // namespace

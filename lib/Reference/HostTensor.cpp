@@ -42,7 +42,9 @@ double pp::reference::roundTo(Type element, double value) {
     return roundToPrecision(value, 8, -125, 128);
   if (element.isF16())
     return roundToPrecision(value, 11, -13, 16);
-  if (auto integer = dyn_cast<IntegerType>(element))
+  // A double may stand for an i64 that it cannot hold, such as the largest.
+  auto integer = dyn_cast<IntegerType>(element);
+  if (integer && integer.getWidth() < 64)
     return wrapTo(integer, static_cast<int64_t>(value));
   return value;
 }

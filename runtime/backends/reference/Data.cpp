@@ -7,7 +7,6 @@
 
 #include "pprt/Program.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -65,8 +64,7 @@ struct F16 {
     const float magnitude = std::fabs(value);
     if (magnitude >= 65520) // half a unit above the largest number
       return sign | 0x7c00;
-    const int exponent = std::max(magnitude == 0 ? 0 : std::ilogb(magnitude),
-                                  -14);
+    const int exponent = magnitude < 0x1p-14f ? -14 : std::ilogb(magnitude);
     // In units of the last bit; from 1024 on the first one is the exponent's.
     const float units = std::nearbyint(std::ldexp(magnitude, 10 - exponent));
     return uint16_t(sign + (exponent + 14) * 1024 + int(units));

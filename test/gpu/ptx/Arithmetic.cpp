@@ -380,6 +380,18 @@ bool ptx::compute(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
     });
     return isKnown;
   }
+  case Type::S16x2:
+  case Type::U16x2: {
+    Instruction one = i;
+    one.type = i.type == Type::S16x2 ? Type::S16 : Type::U16;
+    result = 0;
+    for (unsigned at : {0, 16}) {
+      uint64_t part = 0;
+      isKnown &= computeInteger(one, a >> at, b >> at, c >> at, carry, part);
+      result |= (part & 0xFFFF) << at;
+    }
+    return isKnown;
+  }
   default:
     return computeInteger(i, a, b, c, carry, result);
   }
@@ -454,8 +466,8 @@ uint64_t ptx::convert(const Instruction &i, uint64_t value) {
                                                       : i.rounding));
   }
   const uint64_t number = extend(i.from, value);
-  if (!isFloat(to))
-    return number;
+  if (!isFloat(to)) // a register that is wider than its type is filled
+    return extend(to, number);
   volatile uint64_t unsignedNumber = number;
   volatile int64_t signedNumber = int64_t(number);
   const auto as = [&](auto zero, Rounding rounding) {

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/ElementTypes.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/PaddedRows.h"
 #include "pp/IR/Values.h"
@@ -22,15 +23,10 @@ using namespace pprt;
 
 namespace {
 
+/// Libraries multiply floats.
 std::optional<ppx::ElementType> elementOf(Value value) {
   Type type = getElementTypeOrSelf(value.getType());
-  if (type.isF32())
-    return ppx::ElementType_f32;
-  if (type.isF64())
-    return ppx::ElementType_f64;
-  if (type.isBF16())
-    return ppx::ElementType_bf16;
-  return std::nullopt;
+  return isa<FloatType>(type) ? toElementType(type) : std::nullopt;
 }
 
 /// A view and the argument that it reads.

@@ -62,9 +62,15 @@ OpFoldResult SelectOp::fold(FoldAdaptor) {
 static bool isExact(Type from, Type to) {
   if (from.isInteger(1))
     return true;
-  if (isa<FloatType>(from) != isa<FloatType>(to))
-    return from.isInteger(32) && to.isF64();
-  return from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth();
+  auto toFloat = dyn_cast<FloatType>(to);
+  if (auto fromFloat = dyn_cast<FloatType>(from))
+    return toFloat &&
+           APFloat::isRepresentableBy(fromFloat.getFloatSemantics(),
+                                      toFloat.getFloatSemantics());
+  const unsigned width = from.getIntOrFloatBitWidth();
+  return toFloat ? width <= APFloat::semanticsPrecision(
+                                toFloat.getFloatSemantics())
+                 : width <= to.getIntOrFloatBitWidth();
 }
 
 OpFoldResult ConvertOp::fold(FoldAdaptor) {

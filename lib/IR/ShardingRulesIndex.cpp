@@ -55,7 +55,7 @@ LocalValues localizeIota(IotaOp op, const Localization &local) {
   Location loc = op.getLoc();
   RankedTensorType type = local.resultType();
   Type element = type.getElementType();
-  // Counted in integers, so that a bf16 iota rounds each index once.
+  // Counted in integers, so that an iota of floats rounds each index once.
   Type counter = element.isInteger() ? element : builder.getI32Type();
   auto counterType = RankedTensorType::get(type.getShape(), counter);
   Value count = IotaOp::create(builder, loc, counterType, dim);

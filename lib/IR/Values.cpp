@@ -14,9 +14,14 @@ bool pp::isTensor(Type type) {
   if (!tensor || !tensor.hasStaticShape())
     return false;
   Type element = tensor.getElementType();
-  return isa<Float64Type, Float32Type, BFloat16Type>(element) ||
+  return isa<Float64Type, Float32Type, BFloat16Type, Float16Type>(element) ||
          element.isSignlessInteger(64) || element.isSignlessInteger(32) ||
-         element.isSignlessInteger(1);
+         element.isSignlessInteger(8) || element.isSignlessInteger(1);
+}
+
+bool pp::isNarrowFloat(Type element) {
+  auto type = dyn_cast<FloatType>(element);
+  return type && type.getWidth() < 32;
 }
 
 std::optional<double> pp::getSplat(Value value) {

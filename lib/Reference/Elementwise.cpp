@@ -37,11 +37,11 @@ int64_t toInt(double value) { return static_cast<int64_t>(value); }
 /// Applies `onInts` modulo 2^64 and wraps its result to the element's width.
 template <typename Fn>
 HostTensor mapInts(const HostTensor &x, const HostTensor &y, Fn onInts) {
-  bool narrow = x.elementType().isInteger(32);
+  auto element = cast<IntegerType>(x.elementType());
   return mapBinary(x, y, [&](double a, double b) -> double {
     int64_t result = static_cast<int64_t>(onInts(
         static_cast<uint64_t>(toInt(a)), static_cast<uint64_t>(toInt(b))));
-    return narrow ? static_cast<int32_t>(result) : result;
+    return wrapTo(element, result);
   });
 }
 
@@ -126,7 +126,7 @@ HostTensor convert(ConvertOp op, Operands in) {
     double limit = std::ldexp(1.0, to.getIntOrFloatBitWidth() - 1);
     for (double &value : result.values)
       value = truncateTo(value, -limit, limit - 1);
-  } else if (to.isInteger(32)) {
+  } else if (isa<IntegerType>(to)) {
     result.roundToElement();
   }
   return result;

@@ -30,6 +30,11 @@ double roundToPrecision(double value, int precision, int minExponent,
 
 } // namespace
 
+double pp::reference::wrapTo(IntegerType element, int64_t value) {
+  const unsigned width = element.getWidth();
+  return width == 1 ? value != 0 : llvm::SignExtend64(uint64_t(value), width);
+}
+
 double pp::reference::roundTo(Type element, double value) {
   if (element.isF32())
     return static_cast<float>(value);
@@ -37,8 +42,10 @@ double pp::reference::roundTo(Type element, double value) {
     return roundToPrecision(value, 8, -125, 128);
   if (element.isF16())
     return roundToPrecision(value, 11, -13, 16);
-  if (element.isInteger(32))
-    return static_cast<int32_t>(static_cast<int64_t>(value));
+  // A double may stand for an i64 that it cannot hold, such as the largest.
+  auto integer = dyn_cast<IntegerType>(element);
+  if (integer && integer.getWidth() < 64)
+    return wrapTo(integer, static_cast<int64_t>(value));
   return value;
 }
 

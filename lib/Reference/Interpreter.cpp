@@ -51,7 +51,7 @@ pp::reference::evaluateOp(Operation *op, ArrayRef<const HostTensor *> operands,
   }
   if (!result)
     return op->emitError("expects an op of level 1, got ") << op->getName();
-  if (options.roundToElement)
+  if (options.roundToElement || isa<IntegerType>(result->elementType()))
     result->roundToElement();
   std::vector<HostTensor> results;
   results.push_back(std::move(*result));

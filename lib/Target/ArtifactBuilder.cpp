@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/ElementTypes.h"
 #include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
@@ -23,16 +24,13 @@ namespace ppx = pprt::ppx;
 
 namespace {
 
-ppx::ElementType convertElement(Type type) {
-  return llvm::TypeSwitch<Type, ppx::ElementType>(type)
-      .Case([](Float32Type) { return ppx::ElementType_f32; })
-      .Case([](Float64Type) { return ppx::ElementType_f64; })
-      .Case([](BFloat16Type) { return ppx::ElementType_bf16; })
-      .Default([](Type other) {
-        if (other.isInteger(64))
-          return ppx::ElementType_i64;
-        return other.isInteger(32) ? ppx::ElementType_i32 : ppx::ElementType_i1;
-      });
+/// Fails, reported at `location`, on a type that artifacts do not know.
+FailureOr<ppx::ElementType> convertElement(RankedTensorType type,
+                                           Location location) {
+  if (auto element = toElementType(type.getElementType()))
+    return *element;
+  return emitError(location) << "expects elements of a type that artifacts have, got "
+                             << type.getElementType();
 }
 
 template <typename To, typename From>
@@ -56,8 +54,8 @@ private:
   FailureOr<uint32_t> getKernel(func::FuncOp function, bool accumulate);
   FailureOr<ppx::CompiledKernelT> getCode(func::FuncOp function);
   uint32_t getGroup(ArrayAttr axes, ArrayRef<int64_t> stages);
-  void addArguments();
-  void addOutputs();
+  LogicalResult addArguments();
+  LogicalResult addOutputs();
   std::vector<std::unique_ptr<ppx::DimensionAxesT>>
   convertSharding(ShardingAttr sharding, int64_t rank);
 
@@ -281,7 +279,10 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
     auto entry = std::make_unique<ppx::SlotT>();
     entry->offset = slot.getOffset();
     entry->bytes = getTensorBytes(type);
-    entry->element = convertElement(type.getElementType());
+    auto element = convertElement(type, slot.getLoc());
+    if (failed(element))
+      return failure();
+    entry->element = *element;
     entry->shape = toVector<uint64_t>(type.getShape());
     entry->slot_class = static_cast<ppx::SlotClass>(slot.getSlotClass());
     entry->name = slot.getName().str();
@@ -335,7 +336,7 @@ getShapes(DictionaryAttr attributes, RankedTensorType type) {
   return {padded, unpadded ? ArrayRef<int64_t>(unpadded) : padded};
 }
 
-void ArtifactBuilder::addArguments() {
+LogicalResult ArtifactBuilder::addArguments() {
   FunctionType function = main.getFunctionType();
   for (auto [index, type] : llvm::enumerate(function.getInputs())) {
     auto tensor = cast<RankedTensorType>(type);
@@ -344,7 +345,10 @@ void ArtifactBuilder::addArguments() {
     auto entry = std::make_unique<ppx::ArgumentT>();
     entry->name = getArgName(main, index).str();
     entry->role = static_cast<ppx::Role>(*getArgRole(main, index));
-    entry->element = convertElement(tensor.getElementType());
+    auto element = convertElement(tensor, main.getLoc());
+    if (failed(element))
+      return failure();
+    entry->element = *element;
     entry->shape = toVector<uint64_t>(shape);
     entry->padded_shape = toVector<uint64_t>(padded);
     auto stored = attributes.getAs<DenseI64ArrayAttr>(attrs::kStoredShape);
@@ -377,9 +381,10 @@ void ArtifactBuilder::addArguments() {
       entry->bound = bound.getInt();
     artifact->arguments.push_back(std::move(entry));
   }
+  return success();
 }
 
-void ArtifactBuilder::addOutputs() {
+LogicalResult ArtifactBuilder::addOutputs() {
   for (auto [index, type] : llvm::enumerate(main.getResultTypes())) {
     std::optional<Role> role = getResultRole(main, index);
     if (role != Role::Loss && role != Role::Metric && role != Role::Gradient)
@@ -392,7 +397,10 @@ void ArtifactBuilder::addOutputs() {
     entry->role = role == Role::Loss     ? ppx::OutputRole_loss
                   : role == Role::Metric ? ppx::OutputRole_metric
                                          : ppx::OutputRole_gradient;
-    entry->element = convertElement(tensor.getElementType());
+    auto element = convertElement(tensor, main.getLoc());
+    if (failed(element))
+      return failure();
+    entry->element = *element;
     entry->shape = toVector<uint64_t>(shape);
     entry->padded_shape = toVector<uint64_t>(padded);
     entry->sharding = convertSharding(
@@ -403,6 +411,7 @@ void ArtifactBuilder::addOutputs() {
     outputs[index] = artifact->outputs.size();
     artifact->outputs.push_back(std::move(entry));
   }
+  return success();
 }
 
 FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
@@ -414,8 +423,8 @@ FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
     artifact->cuts = toVector<uint64_t>(plan.getCuts());
   }
   addMesh();
-  addArguments();
-  addOutputs();
+  if (failed(addArguments()) || failed(addOutputs()))
+    return failure();
   for (auto program : module.getOps<ProgramOp>())
     if (failed(addProgram(program)))
       return failure();

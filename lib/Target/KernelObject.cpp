@@ -9,11 +9,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelPipeline.h"
+#include "NarrowFloats.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "pprt/Processor.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -120,70 +120,6 @@ static void addEntry(llvm::Module &module, llvm::StringRef name) {
   builder.CreateRetVoid();
 }
 
-/// Keeps bf16 as bits. Conversions are integer arithmetic by now
-/// (arith-expand); for the other values, even one that only lives from one
-/// block to another, a processor without bf16 would need library functions.
-static void keepHalvesAsBits(llvm::Module &module) {
-  llvm::Type *half = llvm::Type::getBFloatTy(module.getContext());
-  llvm::IRBuilder<> builder(module.getContext());
-  llvm::Type *bits = builder.getInt16Ty();
-  auto asBits = [&](llvm::Value *value) {
-    return builder.CreateBitCast(value, bits);
-  };
-  auto asFloat = [&](llvm::Value *value) {
-    llvm::Value *wide = builder.CreateZExt(asBits(value), builder.getInt32Ty());
-    return builder.CreateBitCast(builder.CreateShl(wide, 16),
-                                 builder.getFloatTy());
-  };
-  auto rebuild = [&](llvm::Instruction &op) -> llvm::Value * {
-    if (auto *load = llvm::dyn_cast<llvm::LoadInst>(&op))
-      return builder.CreateAlignedLoad(bits, load->getPointerOperand(),
-                                       load->getAlign());
-    if (auto *select = llvm::dyn_cast<llvm::SelectInst>(&op))
-      return builder.CreateSelect(select->getCondition(),
-                                  asBits(select->getTrueValue()),
-                                  asBits(select->getFalseValue()));
-    auto *phi = llvm::dyn_cast<llvm::PHINode>(&op);
-    if (!phi)
-      return nullptr;
-    llvm::PHINode *raw = builder.CreatePHI(bits, phi->getNumIncomingValues());
-    for (auto [value, block] :
-         llvm::zip_equal(phi->incoming_values(), phi->blocks())) {
-      builder.SetInsertPoint(block->getTerminator());
-      raw->addIncoming(asBits(value), block);
-    }
-    builder.SetInsertPoint(op.getParent(),
-                           op.getParent()->getFirstInsertionPt());
-    return raw;
-  };
-  for (llvm::Function &function : module)
-    for (llvm::Instruction &op :
-         llvm::make_early_inc_range(llvm::instructions(function))) {
-      builder.SetInsertPoint(&op);
-      llvm::Value *raw = op.getType() == half ? rebuild(op) : nullptr;
-      if (raw) {
-        op.replaceAllUsesWith(builder.CreateBitCast(raw, half));
-        op.eraseFromParent();
-        continue;
-      }
-      if (op.getNumOperands() == 0 || op.getOperand(0)->getType() != half)
-        continue;
-      if (auto *store = llvm::dyn_cast<llvm::StoreInst>(&op)) {
-        builder.CreateAlignedStore(asBits(store->getValueOperand()),
-                                   store->getPointerOperand(),
-                                   store->getAlign());
-        op.eraseFromParent();
-      } else if (auto *compare = llvm::dyn_cast<llvm::FCmpInst>(&op)) {
-        compare->setOperand(0, asFloat(compare->getOperand(0)));
-        compare->setOperand(1, asFloat(compare->getOperand(1)));
-      } else if (llvm::isa<llvm::FPExtInst>(op)) {
-        op.replaceAllUsesWith(
-            builder.CreateFPExt(asFloat(op.getOperand(0)), op.getType()));
-        op.eraseFromParent();
-      }
-    }
-}
-
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PassBuilder passBuilder(&machine);
   llvm::LoopAnalysisManager loops;
@@ -215,7 +151,7 @@ FailureOr<pp::ObjectCode> pp::compileObject(ModuleOp module,
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
   addEntry(*code, name);
-  keepHalvesAsBits(*code);
+  keepNarrowFloatsAsBits(*code, *machine);
   for (llvm::Function &function : *code)
     if (!function.isDeclaration()) {
       function.addFnAttr("target-cpu", machine->getTargetCPU());

@@ -318,7 +318,8 @@ void scaleLogarithms(ModuleOp module) {
 }
 
 /// f32 functions become polynomials that vectorise; f64 keeps libm's accuracy.
-/// Conversions of bf16 become integer arithmetic. No other expansion is wanted:
+/// Conversions of bf16 become integer arithmetic; those of f16 wait for the
+/// processor to be known (NarrowFloats.h). No other expansion is wanted:
 /// a maximum made of a comparison would no longer be vectorised.
 LogicalResult expandScalars(ModuleOp module) {
   scaleLogarithms(module);

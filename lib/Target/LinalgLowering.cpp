@@ -152,7 +152,7 @@ Value lower(IotaOp op, LinalgBuilder b, ValueRange) {
   });
 }
 
-/// bf16 is summed in f32 and rounded once.
+/// Narrow floats are summed in f32 and rounded once.
 Value lower(ReduceOp op, LinalgBuilder b, ValueRange operands) {
   Type element = op.getType().getElementType(),
        compute = getComputeType(element);

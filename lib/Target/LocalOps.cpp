@@ -80,7 +80,7 @@ Value LocalOpBuilder::constant(ConstantOp constant) {
                                         sizes, strides);
 }
 
-/// Counted in integers, so that a bf16 iota rounds each number once.
+/// Counted in integers, so that an iota of floats rounds each number once.
 Value LocalOpBuilder::iota(IotaOp iota) {
   Location loc = op->getLoc();
   RowDigit digit = result[iota.getDimension()];

@@ -60,7 +60,7 @@ Value build(OpBuilder &b, Operation *op, ValueRange x) {
       ->getResult(0);
 }
 
-/// bf16 is computed in f32 and rounded at the end.
+/// Narrow floats are computed in f32 and rounded at the end.
 template <Form floats, Form integers = lacksForm>
 Value byType(OpBuilder &b, Operation *op, ValueRange x) {
   Type element = x.front().getType();
@@ -157,10 +157,10 @@ Value rsqrt(OpBuilder &b, Operation *op, ValueRange x) {
   return build<arith::DivFOp>(b, op, {one, build<math::SqrtOp>(b, op, x)});
 }
 
-/// bf16 is chosen as bits: processors without bf16 cannot hold it.
+/// Narrow floats are chosen as bits: not every processor can hold them.
 Value select(OpBuilder &b, Operation *op, ValueRange x) {
   Location loc = op->getLoc();
-  if (!x[1].getType().isBF16())
+  if (!isNarrowFloat(x[1].getType()))
     return arith::SelectOp::create(b, loc, x[0], x[1], x[2]);
   Type bits = b.getI16Type();
   Value onTrue = arith::BitcastOp::create(b, loc, bits, x[1]);
@@ -200,7 +200,8 @@ void attachBoth(MLIRContext *context) {
 } // namespace
 
 Type pp::getComputeType(Type element) {
-  return element.isBF16() ? Float32Type::get(element.getContext()) : element;
+  return isNarrowFloat(element) ? Float32Type::get(element.getContext())
+                                : element;
 }
 
 /// Rounds f64 to f32 so that rounding the result again equals rounding once:
@@ -258,15 +259,17 @@ Value pp::emitConvert(OpBuilder &b, Location loc, Value value, Type to) {
   if (from == to)
     return value;
   if (isa<FloatType>(from) && isa<FloatType>(to)) {
-    unsigned fromWidth = from.getIntOrFloatBitWidth(),
-             toWidth = to.getIntOrFloatBitWidth();
-    // No flags: with them narrowing and widening again would be folded, which
-    // leaves out the rounding that was asked for.
-    if (fromWidth < toWidth)
-      return arith::ExtFOp::create(b, loc, to, value);
-    // No processor has this conversion.
-    if (from.isF64() && to.isBF16())
+    // Processors convert narrow floats from and to f32 alone. No flags: with
+    // them narrowing and widening again would be folded, which leaves out the
+    // rounding that was asked for.
+    if (isNarrowFloat(from))
+      value = arith::ExtFOp::create(b, loc, b.getF32Type(), value);
+    else if (from.isF64() && isNarrowFloat(to))
       value = roundToOdd(b, loc, value);
+    if (value.getType() == to)
+      return value;
+    if (value.getType().getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth())
+      return arith::ExtFOp::create(b, loc, to, value);
     return arith::TruncFOp::create(b, loc, to, value);
   }
   if (to.isInteger(1)) {

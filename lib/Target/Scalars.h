@@ -40,7 +40,7 @@ mlir::Value emitRandomBits(mlir::OpBuilder &builder, RandomBitsOp op,
 mlir::Value emitAxisIndex(mlir::OpBuilder &builder, AxisIndexOp op,
                           llvm::function_ref<mlir::Value(int64_t)> scalar);
 
-/// The type in which `element` is computed and summed: f32 for bf16.
+/// The type in which `element` is computed and summed: f32 for narrow floats.
 mlir::Type getComputeType(mlir::Type element);
 
 } // namespace pp

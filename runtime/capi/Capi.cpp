@@ -26,7 +26,9 @@ static_assert(PPRT_F32 == int(ppx::ElementType_f32) &&
               PPRT_BF16 == int(ppx::ElementType_bf16) &&
               PPRT_I32 == int(ppx::ElementType_i32) &&
               PPRT_I64 == int(ppx::ElementType_i64) &&
-              PPRT_I1 == int(ppx::ElementType_i1));
+              PPRT_I1 == int(ppx::ElementType_i1) &&
+              PPRT_F16 == int(ppx::ElementType_f16) &&
+              PPRT_I8 == int(ppx::ElementType_i8));
 static_assert(PPRT_PARAMETER == int(ppx::Role_param) &&
               PPRT_STATE == int(ppx::Role_state) &&
               PPRT_INPUT == int(ppx::Role_input) &&

@@ -34,5 +34,7 @@ std::optional<IntegerBeyond> pprt::findBeyond(ppx::ElementType element,
     return find<int32_t>(bound, values, count);
   if (element == ppx::ElementType_i64)
     return find<int64_t>(bound, values, count);
+  if (element == ppx::ElementType_i8)
+    return find<int8_t>(bound, values, count);
   return std::nullopt;
 }

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/Initialize.h"
 #include "Thread.h"
-#include "pprt/BFloat16.h"
+#include "pprt/ElementFormats.h"
 #include "pprt/Program.h"
 
 #include <algorithm>
@@ -91,24 +91,15 @@ static void fill(const ppx::InitializerT &initializer, uint64_t seed,
 
 static void fill(const ppx::InitializerT &initializer, uint64_t seed,
                  ppx::ElementType element, const ElementRun &run) {
-  const auto as = [&](auto typed, const auto &convert) {
-    fill<decltype(typed)>(initializer, seed, run, convert);
-  };
-  switch (element) {
-  case ppx::ElementType_f32:
-    return as(float(), [](double value) { return float(value); });
-  case ppx::ElementType_f64:
-    return as(double(), [](double value) { return value; });
-  case ppx::ElementType_bf16:
-    return as(uint16_t(),
-              [](double value) { return toBFloat16(float(value)); });
-  case ppx::ElementType_i32:
-    return as(int32_t(), [](double value) { return int32_t(value); });
-  case ppx::ElementType_i64:
-    return as(int64_t(), [](double value) { return int64_t(value); });
-  case ppx::ElementType_i1:
-    return as(uint8_t(), [](double value) { return uint8_t(value != 0); });
-  }
+  const bool isBool = element == ppx::ElementType_i1;
+  withFormat(element, [&](auto format) {
+    using Format = decltype(format);
+    fill<typename Format::Stored>(
+        initializer, seed, run, [&](double value) {
+          return Format::store(
+              typename Format::Value(isBool ? value != 0 : value));
+        });
+  });
 }
 
 void pprt::initialize(const ppx::InitializerT &initializer, uint64_t seed,

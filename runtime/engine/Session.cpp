@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
 #include "pprt/Artifact.h"
-#include "pprt/BFloat16.h"
+#include "pprt/ElementFormats.h"
 #include "pprt/ControlGroup.h"
 
 #include <algorithm>
@@ -377,28 +377,13 @@ double Session::scalar(uint32_t index) const {
       state->host->outputs[index].elementCount() != 1)
     return std::numeric_limits<double>::quiet_NaN();
   const std::byte *value = state->host->outputValues[index].data();
-  const auto read = [value](auto typed) {
-    std::memcpy(&typed, value, sizeof(typed));
-    return double(typed);
-  };
-  switch (state->artifact->outputs[index]->element) {
-  case ppx::ElementType_f32:
-    return read(float());
-  case ppx::ElementType_f64:
-    return read(double());
-  case ppx::ElementType_bf16: {
-    uint16_t bits;
-    std::memcpy(&bits, value, sizeof(bits));
-    return fromBFloat16(bits);
-  }
-  case ppx::ElementType_i32:
-    return read(int32_t());
-  case ppx::ElementType_i64:
-    return read(int64_t());
-  case ppx::ElementType_i1:
-    return read(uint8_t());
-  }
-  return 0;
+  return withFormat(
+      state->artifact->outputs[index]->element, [value](auto format) {
+        using Format = decltype(format);
+        typename Format::Stored stored;
+        std::memcpy(&stored, value, sizeof(stored));
+        return double(Format::load(stored));
+      });
 }
 
 Measurements Session::State::measure(uint32_t rank) const {

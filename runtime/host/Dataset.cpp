@@ -9,6 +9,7 @@
 #include "pprt/host/Dataset.h"
 
 #include "../engine/Bounds.h"
+#include "pprt/ElementFormats.h"
 #include "pprt/Program.h"
 #include "pprt/host/Elements.h"
 #include "pprt/host/Npy.h"
@@ -23,20 +24,17 @@ using pprt::denseBytes;
 using pprt::ExitCode;
 using pprt::Expected;
 using pprt::InputFile;
+using pprt::isInteger;
 using pprt::RowRange;
 using pprt::Status;
 using namespace pprt::ppx;
 
-static bool isInteger(ElementType element) {
-  return element == ElementType_i32 || element == ElementType_i64;
-}
-
 static void setInteger(ElementType element, void *data, uint64_t index,
                        int64_t value) {
-  if (element == ElementType_i64)
-    static_cast<int64_t *>(data)[index] = value;
-  else
-    static_cast<int32_t *>(data)[index] = static_cast<int32_t>(value);
+  pprt::withFormat(element, [&](auto format) {
+    using Stored = typename decltype(format)::Stored;
+    static_cast<Stored *>(data)[index] = static_cast<Stored>(value);
+  });
 }
 
 /// A tensor without dimensions has no batch.
@@ -368,11 +366,10 @@ Status RandomDataset::read(uint64_t step, size_t index, void *out) const {
     } else {
       double value =
           static_cast<double>(static_cast<int64_t>(bits) >> 11) * 0x1p-52;
-      uint64_t width = tensor.element == ElementType_f64   ? 8
-                       : tensor.element == ElementType_f32 ? 4
-                                                           : 2;
-      convertFloats(FloatType::f64, &value, tensor.element,
-                    static_cast<char *>(out) + i * width, 1);
+      convertFloats(ElementType_f64, &value, tensor.element,
+                    static_cast<char *>(out) +
+                        i * pprt::elementSize(tensor.element),
+                    1);
     }
   };
   const BatchLayout layout = layoutOf(index);

@@ -10,6 +10,7 @@
 #include "pprt/host/Npy.h"
 
 #include "Json.h"
+#include "pprt/ElementFormats.h"
 #include "pprt/Program.h"
 #include "pprt/host/Elements.h"
 
@@ -74,8 +75,10 @@ private:
 };
 } // namespace
 
-static const NpyType npyTypes[] = {{"<f4", ElementType_f32, 4},
+static const NpyType npyTypes[] = {{"<f2", ElementType_f16, 2},
+                                   {"<f4", ElementType_f32, 4},
                                    {"<f8", ElementType_f64, 8},
+                                   {"|i1", ElementType_i8, 1},
                                    {"<i4", ElementType_i32, 4},
                                    {"<i8", ElementType_i64, 8}};
 
@@ -196,7 +199,7 @@ Expected<NpyFile> NpyFile::open(const std::string &path) {
     if (header->type == candidate.name)
       type = &candidate;
   if (!type)
-    return malformed("elements of type <f4, <f8, <i4 or <i8",
+    return malformed("elements of type <f2, <f4, <f8, |i1, <i4 or <i8",
                      dumpJson(nlohmann::json(header->type)));
   if (header->isFortranOrder)
     return malformed("an array in C order", "one in Fortran order");
@@ -217,6 +220,24 @@ Expected<NpyFile> NpyFile::open(const std::string &path) {
 // Elements
 //===----------------------------------------------------------------------===//
 
+static int64_t readInteger(ElementType element, const char *from) {
+  return withFormat(element, [&](auto format) {
+    typename decltype(format)::Stored value;
+    std::memcpy(&value, from, sizeof(value));
+    return int64_t(value);
+  });
+}
+
+/// Returns false if elements of this type cannot hold `value`.
+static bool writeInteger(ElementType element, int64_t value, void *out,
+                         uint64_t index) {
+  return withFormat(element, [&](auto format) {
+    using Stored = typename decltype(format)::Stored;
+    static_cast<Stored *>(out)[index] = Stored(value);
+    return int64_t(Stored(value)) == value;
+  });
+}
+
 Status NpyFile::read(uint64_t first, uint64_t count, ElementType element,
                      void *out) const {
   uint64_t bytes = findType(type)->bytes;
@@ -224,11 +245,8 @@ Status NpyFile::read(uint64_t first, uint64_t count, ElementType element,
   if (type == element)
     return file.read(offset, out, count * bytes);
 
-  bool isFloat = type == ElementType_f32 || type == ElementType_f64;
-  bool toInteger = element == ElementType_i32 || element == ElementType_i64;
-  bool toFloat = element == ElementType_f32 || element == ElementType_f64 ||
-                 element == ElementType_bf16;
-  if (isFloat ? !toFloat : !toInteger)
+  const bool areFloats = isFloat(type) && isFloat(element);
+  if (!areFloats && !(isInteger(type) && isInteger(element)))
     return Status(ExitCode::io, path() + ": expects elements of type " +
                                     EnumNameElementType(element) + ", got " +
                                     EnumNameElementType(type));
@@ -236,26 +254,18 @@ Status NpyFile::read(uint64_t first, uint64_t count, ElementType element,
   if (Status status = file.read(offset, stored.data(), stored.size());
       !status.ok())
     return status;
-  if (isFloat) {
-    convertFloats(type == ElementType_f32 ? FloatType::f32 : FloatType::f64,
-                  stored.data(), element, out, count);
+  if (areFloats) {
+    convertFloats(type, stored.data(), element, out, count);
     return Status();
   }
   for (uint64_t i = 0; i < count; ++i) {
-    if (element == ElementType_i64) {
-      int32_t value;
-      std::memcpy(&value, stored.data() + i * 4, 4);
-      static_cast<int64_t *>(out)[i] = value;
-      continue;
-    }
-    int64_t value;
-    std::memcpy(&value, stored.data() + i * 8, 8);
-    if (value != static_cast<int32_t>(value))
-      return Status(ExitCode::io, path() +
-                                      ": expects integers of 32 bits, got " +
-                                      std::to_string(value) + " at element " +
-                                      std::to_string(first + i));
-    static_cast<int32_t *>(out)[i] = static_cast<int32_t>(value);
+    const int64_t value = readInteger(type, stored.data() + i * bytes);
+    if (!writeInteger(element, value, out, i))
+      return Status(ExitCode::io,
+                    path() + ": expects integers of " +
+                        std::to_string(8 * elementSize(element)) +
+                        " bits, got " + std::to_string(value) +
+                        " at element " + std::to_string(first + i));
   }
   return Status();
 }
@@ -270,8 +280,8 @@ Status pprt::host::writeNpy(const std::string &path, ElementType element,
   if (!bytes)
     return Status(ExitCode::io,
                   path +
-                      ": expects an array of f32, f64, i32 or i64 of less "
-                      "than 2^63 bytes, got " +
+                      ": expects an array of f16, f32, f64, i8, i32 or i64 of "
+                      "less than 2^63 bytes, got " +
                       EnumNameElementType(element) + printShape(shape));
   std::string header = std::string("{'descr': '") + type->name +
                        "', 'fortran_order': False, 'shape': (";

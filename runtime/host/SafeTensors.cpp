@@ -21,6 +21,7 @@ using pprt::denseBytes;
 using pprt::ExitCode;
 using pprt::Expected;
 using pprt::InputFile;
+using pprt::isFloat;
 using pprt::OutputFile;
 using pprt::Status;
 using namespace pprt::ppx;
@@ -35,13 +36,26 @@ namespace {
 struct StoredType {
   const char *name;
   uint64_t bytes;
+  std::optional<ElementType> element;
 };
 } // namespace
 
 static const StoredType storedTypes[] = {
-    {"F64", 8},     {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"F8_E4M3", 1},
-    {"F8_E5M2", 1}, {"I64", 8}, {"I32", 4}, {"I16", 2},  {"I8", 1},
-    {"U64", 8},     {"U32", 4}, {"U16", 2}, {"U8", 1},   {"BOOL", 1}};
+    {"F64", 8, ElementType_f64},
+    {"F32", 4, ElementType_f32},
+    {"F16", 2, ElementType_f16},
+    {"BF16", 2, ElementType_bf16},
+    {"F8_E4M3", 1, std::nullopt},
+    {"F8_E5M2", 1, std::nullopt},
+    {"I64", 8, ElementType_i64},
+    {"I32", 4, ElementType_i32},
+    {"I16", 2, std::nullopt},
+    {"I8", 1, ElementType_i8},
+    {"U64", 8, std::nullopt},
+    {"U32", 4, std::nullopt},
+    {"U16", 2, std::nullopt},
+    {"U8", 1, std::nullopt},
+    {"BOOL", 1, ElementType_i1}};
 
 static const StoredType *findType(const std::string &name) {
   for (const StoredType &type : storedTypes)
@@ -52,33 +66,15 @@ static const StoredType *findType(const std::string &name) {
 
 /// The format's name of an element type.
 static const char *storedName(ElementType element) {
-  switch (element) {
-  case ElementType_f32:
-    return "F32";
-  case ElementType_f64:
-    return "F64";
-  case ElementType_bf16:
-    return "BF16";
-  case ElementType_i32:
-    return "I32";
-  case ElementType_i64:
-    return "I64";
-  case ElementType_i1:
-    return "BOOL";
-  }
+  for (const StoredType &type : storedTypes)
+    if (type.element == element)
+      return type.name;
   return "";
 }
 
-static std::optional<FloatType> floatType(const std::string &name) {
-  if (name == "F16")
-    return FloatType::f16;
-  if (name == "BF16")
-    return FloatType::bf16;
-  if (name == "F32")
-    return FloatType::f32;
-  if (name == "F64")
-    return FloatType::f64;
-  return std::nullopt;
+/// Whether elements can be read as others of another type.
+static bool isConvertible(const StoredType &from, ElementType to) {
+  return from.element && isFloat(*from.element) && isFloat(to);
 }
 
 //===----------------------------------------------------------------------===//
@@ -252,8 +248,9 @@ Status SafeTensors::expect(const std::string &name, ElementType element,
   const std::string type = storedName(element);
   if (!tensor)
     return mismatch("a tensor " + type + printShape(shape), "none");
-  const bool isConvertible = floatType(tensor->type) && floatType(type);
-  if (tensor->shape != shape || (tensor->type != type && !isConvertible))
+  if (tensor->shape != shape ||
+      (tensor->type != type &&
+       !isConvertible(*findType(tensor->type), element)))
     return mismatch(type + printShape(shape),
                     tensor->type + printShape(tensor->shape));
   return Status();
@@ -270,7 +267,7 @@ Status SafeTensors::read(const std::string &name, ElementType element,
   if (Status status = file.read(tensor.offset, stored.data(), stored.size());
       !status.ok())
     return status;
-  convertFloats(*floatType(tensor.type), stored.data(), element, out,
+  convertFloats(*findType(tensor.type)->element, stored.data(), element, out,
                 tensor.bytes / findType(tensor.type)->bytes);
   return Status();
 }
@@ -294,7 +291,7 @@ Status SafeTensors::read(const std::string &name, ElementType element,
     const std::byte *from = piece.data() + (first - at) * width;
     std::byte *to = run.values + (first - run.first) * elementSize(element);
     if (isConverted)
-      convertFloats(*floatType(tensor.type), from, element, to, last - first);
+      convertFloats(*findType(tensor.type)->element, from, element, to, last - first);
     else
       std::memcpy(to, from, (last - first) * width);
   };

@@ -49,11 +49,26 @@ uint64_t pprt::elementSize(ppx::ElementType element) {
   case ppx::ElementType_i32:
     return 4;
   case ppx::ElementType_bf16:
+  case ppx::ElementType_f16:
     return 2;
+  case ppx::ElementType_i8:
   case ppx::ElementType_i1:
     return 1;
   }
   return 1;
+}
+
+bool pprt::isInteger(ppx::ElementType element) {
+  return element == ppx::ElementType_i8 || element == ppx::ElementType_i32 ||
+         element == ppx::ElementType_i64;
+}
+
+bool pprt::isFloat(ppx::ElementType element) {
+  return element != ppx::ElementType_i1 && !isInteger(element);
+}
+
+bool pprt::isNarrowFloat(ppx::ElementType element) {
+  return element == ppx::ElementType_bf16 || element == ppx::ElementType_f16;
 }
 
 std::optional<uint64_t> pprt::denseBytes(const std::vector<uint64_t> &shape,

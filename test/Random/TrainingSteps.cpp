@@ -117,7 +117,7 @@ toBytes(const HostTensor &tensor, pprt::ppx::ElementType element, size_t size) {
     store(uint8_t());
     break;
   default:
-    pprt::host::convertFloats(pprt::host::FloatType::f64, tensor.values.data(),
+    pprt::host::convertFloats(pprt::ppx::ElementType_f64, tensor.values.data(),
                               element, bytes.data(), tensor.values.size());
   }
   return bytes;

@@ -10,7 +10,7 @@
 #include "ConformanceCases.h"
 #include "collectives/inprocess/Exchange.h"
 
-#include "pprt/BFloat16.h"
+#include "pprt/ElementFormats.h"
 #include "pprt/Program.h"
 
 #include <gtest/gtest.h>
@@ -196,15 +196,51 @@ TEST(BFloat16, IsTheNearestAndOfTwoTheEvenOne) {
   }
 }
 
-TEST(Collectives, BFloat16IsSummedInSingleAndRoundedOnce) {
+/// All numbers of f16, and what lies between two of them.
+TEST(Float16, IsTheNearestAndOfTwoTheEvenOne) {
+  const auto valueOf = [](uint32_t bits) {
+    const int exponent = int(bits >> 10);
+    return exponent == 0 ? std::ldexp(float(bits), -24)
+                         : std::ldexp(float(bits % 1024 + 1024), exponent - 25);
+  };
+  for (uint32_t bits = 0; bits < 0x7c00; ++bits) {
+    const float value = valueOf(bits), next = valueOf(bits + 1),
+                middle = (value + next) / 2;
+    for (const auto &[x, nearest] :
+         {std::pair(value, bits),
+          {std::nextafter(middle, 0.0f), bits},
+          {middle, bits + bits % 2},
+          {std::nextafter(middle, next), bits + 1}}) {
+      ASSERT_EQ(toFloat16(x), nearest) << x;
+      ASSERT_EQ(toFloat16(-x), nearest | 0x8000) << x;
+    }
+    ASSERT_EQ(fromFloat16(uint16_t(bits)), value);
+    ASSERT_EQ(fromFloat16(uint16_t(bits | 0x8000)), -value);
+  }
+  EXPECT_TRUE(std::signbit(fromFloat16(0x8000)));
+  for (float large : {65520.0f, 65536.0f, 1e30f, INFINITY})
+    EXPECT_EQ(toFloat16(-large), 0xfc00) << large;
+  EXPECT_EQ(fromFloat16(0x7c00), INFINITY);
+  EXPECT_EQ(toFloat16(0x1p-25f), 0);
+  EXPECT_EQ(toFloat16(1e-40f), 0);
+  for (uint32_t bits : {0x7f800001u, 0x7fffffffu, 0xffffffffu, 0xff80ffffu})
+    EXPECT_TRUE(std::isnan(fromFloat16(toFloat16(floatOfBits(bits)))));
+}
+
+TEST(Collectives, NarrowFloatsAreSummedInSingleAndRoundedOnce) {
   // 256 + 1 + 1: rounding after every addition would lose both ones.
-  Group group(3, {1}, {1}, ppx::ElementType_bf16);
-  const float values[] = {256, 1, 1};
-  for (uint32_t m = 0; m < 3; ++m)
-    group.in<uint16_t>(m)[0] = toBFloat16(values[m]);
-  group.run(instruction(ppx::CollectiveKind_all_reduce));
-  for (uint32_t m = 0; m < 3; ++m)
-    EXPECT_EQ(fromBFloat16(group.out<uint16_t>(m)[0]), 258);
+  const auto check = [](ppx::ElementType element, auto format, float large) {
+    using Format = decltype(format);
+    Group group(3, {1}, {1}, element);
+    const float values[] = {large, 1, 1};
+    for (uint32_t m = 0; m < 3; ++m)
+      group.in<uint16_t>(m)[0] = Format::store(values[m]);
+    group.run(instruction(ppx::CollectiveKind_all_reduce));
+    for (uint32_t m = 0; m < 3; ++m)
+      EXPECT_EQ(Format::load(group.out<uint16_t>(m)[0]), large + 2);
+  };
+  check(ppx::ElementType_bf16, BFloat16Format(), 256);
+  check(ppx::ElementType_f16, Float16Format(), 2048);
 }
 
 template <typename T>

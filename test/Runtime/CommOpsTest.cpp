@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/CommOps.h"
 #include "Pipelines.h"
-#include "pprt/BFloat16.h"
+#include "pprt/ElementFormats.h"
 #include "reference/CommOps.h"
 #include "reference/Data.h"
 
@@ -59,16 +59,17 @@ void reduceElement(const Move &move, const std::vector<const uint8_t *> &from,
   std::memcpy(to, &result, sizeof(T));
 }
 
-void reduceBFloat16(const Move &move, const std::vector<const uint8_t *> &from,
-                    uint8_t *to) {
+template <typename Format>
+void reduceNarrow(const Move &move, const std::vector<const uint8_t *> &from,
+                  uint8_t *to) {
   float result = 0;
   for (size_t i = 0; i < from.size(); ++i) {
     uint16_t bits;
     std::memcpy(&bits, from[i], sizeof(bits));
-    const float value = fromBFloat16(bits);
+    const float value = Format::load(bits);
     result = i == 0 ? value : combine(move.reduction, result, value);
   }
-  const uint16_t rounded = toBFloat16(result);
+  const uint16_t rounded = Format::store(result);
   std::memcpy(to, &rounded, sizeof(rounded));
 }
 
@@ -92,7 +93,9 @@ void run(const Move &move, const Memory &before, Memory &memory) {
         else if (move.element == ppx::ElementType_f32)
           reduceElement<float>(move, from, value.data());
         else if (move.element == ppx::ElementType_bf16)
-          reduceBFloat16(move, from, value.data());
+          reduceNarrow<BFloat16Format>(move, from, value.data());
+        else if (move.element == ppx::ElementType_f16)
+          reduceNarrow<Float16Format>(move, from, value.data());
         else if (move.element == ppx::ElementType_i32)
           reduceElement<int32_t>(move, from, value.data());
         else
@@ -125,11 +128,13 @@ Bytes randomTensor(ppx::ElementType element, uint64_t elements,
   for (uint64_t i = 0; i < elements; ++i) {
     const int32_t value = int32_t(random() % 2001) - 1000;
     const float real = float(value) / 7;
-    const uint16_t rounded = toBFloat16(real);
+    const uint16_t rounded = element == ppx::ElementType_bf16
+                                 ? toBFloat16(real)
+                                 : toFloat16(real);
     uint8_t *to = result.data() + i * elementSize(element);
     if (element == ppx::ElementType_f32)
       std::memcpy(to, &real, sizeof(real));
-    else if (element == ppx::ElementType_bf16)
+    else if (isNarrowFloat(element))
       std::memcpy(to, &rounded, sizeof(rounded));
     else
       std::memcpy(to, &value, sizeof(value));
@@ -185,7 +190,8 @@ TEST(CommOps, MovesOfEveryCollectiveAreTheReference) {
   std::mt19937_64 random(1);
   for (uint32_t members = 1; members <= 4; ++members)
     for (ppx::ElementType element :
-         {ppx::ElementType_f32, ppx::ElementType_bf16, ppx::ElementType_i32})
+         {ppx::ElementType_f32, ppx::ElementType_bf16, ppx::ElementType_f16,
+          ppx::ElementType_i32})
       for (const Shape &shape : {Shape{12}, Shape{12, 24}, Shape{24, 12, 12},
                                  Shape{12, 0}, Shape{12, 2, 12}})
         for (int kind = ppx::CollectiveKind_MIN;

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ConformanceCases.h"
-#include "pprt/BFloat16.h"
+#include "pprt/NarrowFloats.h"
 
 #include <cmath>
 #include <cstring>
@@ -135,7 +135,7 @@ template <typename T> struct Number {
         return bits & 1024 ? T(INFINITY) : T(NAN);
       // ldexp() took a third of the time of large cases.
       return T((double(bits % 2000) - 1000) * double(1u << (bits >> 40) % 30));
-    } else if constexpr (sizeof(T) == 1) {
+    } else if constexpr (std::is_same_v<T, uint8_t>) { // of i1
       return T(bits & 1);
     } else {
       return T(bits);
@@ -152,6 +152,16 @@ struct BrainFloat {
   }
   static Sum load(Stored value) { return fromBFloat16(value); }
   static Stored store(Sum value) { return toBFloat16(value); }
+};
+struct HalfFloat {
+  using Stored = uint16_t;
+  using Sum = float;
+  /// Of less exponents than the others: few of these numbers are infinite.
+  static Stored make(uint64_t bits) {
+    return toFloat16(Number<float>::make(bits) * 0x1p-20f);
+  }
+  static Sum load(Stored value) { return fromFloat16(value); }
+  static Stored store(Sum value) { return toFloat16(value); }
 };
 
 template <typename T> T combine(ppx::Reduction reduction, T a, T b) {
@@ -187,6 +197,10 @@ auto withNumber(ppx::ElementType element, Function f) {
     return f(Number<double>());
   case ppx::ElementType_bf16:
     return f(BrainFloat());
+  case ppx::ElementType_f16:
+    return f(HalfFloat());
+  case ppx::ElementType_i8:
+    return f(Number<int8_t>());
   case ppx::ElementType_i32:
     return f(Number<int32_t>());
   case ppx::ElementType_i64:

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ContractionCases.h"
-#include "pprt/BFloat16.h"
+#include "pprt/ElementFormats.h"
 #include "pprt/Program.h"
 
 #include <cmath>
@@ -17,27 +17,27 @@ namespace {
 
 double read(const std::vector<std::byte> &buffer, ppx::ElementType element,
             uint64_t index) {
-  if (element == ppx::ElementType_f64)
-    return reinterpret_cast<const double *>(buffer.data())[index];
-  if (element == ppx::ElementType_f32)
-    return reinterpret_cast<const float *>(buffer.data())[index];
-  return fromBFloat16(reinterpret_cast<const uint16_t *>(buffer.data())[index]);
+  return withFormat(element, [&](auto format) {
+    using Format = decltype(format);
+    return double(Format::load(
+        reinterpret_cast<const typename Format::Stored *>(buffer.data())[index]));
+  });
 }
 
 void write(std::vector<std::byte> &buffer, ppx::ElementType element,
            uint64_t index, double value) {
-  if (element == ppx::ElementType_f64)
-    reinterpret_cast<double *>(buffer.data())[index] = value;
-  else if (element == ppx::ElementType_f32)
-    reinterpret_cast<float *>(buffer.data())[index] = float(value);
-  else
-    reinterpret_cast<uint16_t *>(buffer.data())[index] =
-        toBFloat16(float(value));
+  withFormat(element, [&](auto format) {
+    using Format = decltype(format);
+    reinterpret_cast<typename Format::Stored *>(buffer.data())[index] =
+        Format::store(typename Format::Value(value));
+  });
 }
 
 double tolerance(const ppx::ContractionT &c) {
   if (c.out_element == ppx::ElementType_bf16)
     return 1e-2;
+  if (c.out_element == ppx::ElementType_f16)
+    return 1.25e-3;
   if (c.element == ppx::ElementType_f64)
     return 1e-13;
   return std::max(2e-5, 5e-7 * std::sqrt(double(c.k)));

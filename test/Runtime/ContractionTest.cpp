@@ -49,12 +49,15 @@ void check(const Case &c, unsigned threads, const char *target = "cpu") {
       << threads << " threads";
 }
 
+constexpr ppx::ElementType kFloats[] = {
+    ppx::ElementType_f32, ppx::ElementType_f64, ppx::ElementType_bf16,
+    ppx::ElementType_f16};
+
 /// Small products and large ones may go to different libraries.
 const std::vector<Case> kSizes = {{{2, 2}, 19, 37, 11}, {{}, 67, 80, 70}};
 
 TEST(Contraction, TakesEveryLayout) {
-  for (ppx::ElementType element :
-       {ppx::ElementType_f32, ppx::ElementType_f64, ppx::ElementType_bf16})
+  for (ppx::ElementType element : kFloats)
     for (Layout lhs : {Layout::rows, Layout::columns, Layout::gaps,
                        Layout::steps, Layout::interleaved})
       for (Layout rhs : {Layout::rows, Layout::columns, Layout::gaps,
@@ -79,8 +82,7 @@ TEST(Contraction, TakesEveryShape) {
 
 TEST(Contraction, RunsPlansForOtherProcessors) {
   for (const char *target : {"x86-64", "x86-64-v3", "x86-64-v4"})
-    for (ppx::ElementType element :
-         {ppx::ElementType_f32, ppx::ElementType_f64, ppx::ElementType_bf16})
+    for (ppx::ElementType element : kFloats)
       for (Layout lhs : {Layout::rows, Layout::columns, Layout::gaps})
         for (const Case &size : {Case{{}, 5, 7, 9}, Case{{}, 130, 260, 70},
                                  Case{{}, 96, 600, 700}})
@@ -118,8 +120,10 @@ TEST(Contraction, CutsWhatIsLarge) {
 }
 
 TEST(Contraction, ScalesAccumulatesAndMixesTypes) {
-  for (ppx::ElementType element : {ppx::ElementType_f32, ppx::ElementType_bf16})
-    for (ppx::ElementType out : {ppx::ElementType_f32, ppx::ElementType_bf16})
+  constexpr ppx::ElementType summedAlike[] = {
+      ppx::ElementType_f32, ppx::ElementType_bf16, ppx::ElementType_f16};
+  for (ppx::ElementType element : summedAlike)
+    for (ppx::ElementType out : summedAlike)
       for (bool accumulate : {false, true})
         for (Case c : kSizes) {
           c.element = element;
@@ -201,7 +205,7 @@ TEST(Contraction, RefusesIntegers) {
   ppx::ContractionT contraction;
   contraction.element = ppx::ElementType_i32;
   EXPECT_EQ(cpu::verifyContraction(contraction).message(),
-            "contraction expects f32, f64 or bf16, got i32");
+            "contraction expects floats, got i32");
 }
 
 } // namespace

@@ -173,14 +173,16 @@ TEST_F(DeviceTest, AFlagTellsWhetherAllValuesAreFinite) {
   for (double odd : {inf, -inf, std::nan("")}) {
     float narrow[3] = {1, 2, 3};
     double wide[2] = {std::numeric_limits<double>::max(), 1};
-    uint16_t brain[2] = {0x3f80, 0x7f7f};
+    uint16_t brain[2] = {0x3f80, 0x7f7f}, half[2] = {0x7bff, 0x3c00};
     const auto values = [&] {
       EXPECT_TRUE(stream->write(at, narrow, sizeof(narrow)).ok());
       EXPECT_TRUE(stream->write(at + 64, wide, sizeof(wide)).ok());
       EXPECT_TRUE(stream->write(at + 128, brain, sizeof(brain)).ok());
+      EXPECT_TRUE(stream->write(at + 192, half, sizeof(half)).ok());
       return flagOf({{at, sizeof(narrow), ppx::ElementType_f32},
                      {at + 64, sizeof(wide), ppx::ElementType_f64},
-                     {at + 128, sizeof(brain), ppx::ElementType_bf16}});
+                     {at + 128, sizeof(brain), ppx::ElementType_bf16},
+                     {at + 192, sizeof(half), ppx::ElementType_f16}});
     };
     EXPECT_EQ(values(), 0);
     narrow[2] = float(odd);
@@ -188,6 +190,8 @@ TEST_F(DeviceTest, AFlagTellsWhetherAllValuesAreFinite) {
     narrow[2] = 0, wide[0] = odd;
     EXPECT_EQ(values(), 1);
     wide[0] = 0, brain[1] = uint16_t(std::isnan(odd) ? 0x7fc0 : 0x7f80);
+    EXPECT_EQ(values(), 1);
+    brain[1] = 0, half[0] = uint16_t(std::isnan(odd) ? 0xfe00 : 0xfc00);
     EXPECT_EQ(values(), 1);
   }
   EXPECT_EQ(flagOf({}), 0);

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "backends/cpu/Contraction.h"
 
-#include "pprt/BFloat16.h"
+#include "pprt/NarrowFloats.h"
 #include "pprt/Program.h"
 #include "targets/Targets.h"
 

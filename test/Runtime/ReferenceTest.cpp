@@ -125,6 +125,16 @@ TEST(Collective, LowPrecisionIsRoundedOnce) {
   const std::vector<Bytes> outputs = runCollective(
       collective(ppx::CollectiveKind_all_reduce), 0, slot, inputs);
   EXPECT_EQ(valuesOf<uint16_t>(outputs[2]).front(), bf16(258.0f));
+  // 2048, 1 and 1 are that of f16.
+  slot.element = ppx::ElementType_f16;
+  inputs.clear();
+  for (uint16_t half : {0x6800, 0x3c00, 0x3c00})
+    inputs.push_back(bytesOf<uint16_t>({half}));
+  EXPECT_EQ(valuesOf<uint16_t>(
+                runCollective(collective(ppx::CollectiveKind_all_reduce), 0,
+                              slot, inputs)[2])
+                .front(),
+            0x6801);
 }
 
 TEST(Collective, ANaNOfAnyMemberIsTheMaximum) {

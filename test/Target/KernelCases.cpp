@@ -7,12 +7,12 @@
 
 using namespace pp::testing;
 
-double KernelCase::boundOfHalves() const {
+double KernelCase::boundOfNarrow() const {
   static const std::string product = "pp.dot_general";
   const size_t first = text.find(product);
   const bool isChain = first != std::string::npos &&
                        text.find(product, first + 1) != std::string::npos;
-  return isChain ? 0x1p-7 : 0x1p-8;
+  return isChain ? 2 : 1;
 }
 
 std::vector<KernelCase::Typed> KernelCase::inEveryType() const {
@@ -20,7 +20,8 @@ std::vector<KernelCase::Typed> KernelCase::inEveryType() const {
     return {{text, 1e-13}};
   return {{replaceAll(text, "%f", "f32"), 3e-6},
           {replaceAll(text, "%f", "f64"), 1e-13},
-          {replaceAll(text, "%f", "bf16"), boundOfHalves()}};
+          {replaceAll(text, "%f", "bf16"), 0x1p-8 * boundOfNarrow()},
+          {replaceAll(text, "%f", "f16"), 0x1p-11 * boundOfNarrow()}};
 }
 
 std::string pp::testing::replaceAll(std::string text, const std::string &from,

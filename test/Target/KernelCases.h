@@ -29,9 +29,10 @@ struct KernelCase {
   std::vector<Typed> inEveryType() const;
 
 private:
-  /// Of bf16: two roundings, and twice as many where products stand behind each
-  /// other, whose values are rounded in memory.
-  double boundOfHalves() const;
+  /// Of narrow floats, in units of their last bit: two roundings, and twice as
+  /// many where products stand behind each other, whose values are rounded in
+  /// memory.
+  double boundOfNarrow() const;
 };
 
 std::vector<KernelCase> elementwiseCases();

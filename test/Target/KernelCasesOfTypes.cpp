@@ -43,7 +43,7 @@ std::string tensor(const std::string &shape, const std::string &element) {
 KernelCase compareCase(const std::string &direction) {
   Program program;
   const std::string bits = tensor("6x40", "i1");
-  for (std::string element : {"%f", "i1", "i32", "i64"}) {
+  for (std::string element : {"%f", "i1", "i8", "i32", "i64"}) {
     const std::string type = tensor("6x40", element),
                       name = element == "%f" ? "f" : element;
     program.argument("%x" + name, type);
@@ -66,7 +66,7 @@ KernelCase convertCase(const std::string &from, const std::string &name) {
   Program program;
   const std::string type = tensor("6x40", from);
   program.argument("%x", type);
-  for (std::string to : {"f64", "f32", "bf16", "i64", "i32", "i1"})
+  for (std::string to : {"f64", "f32", "bf16", "f16", "i64", "i32", "i8", "i1"})
     if (to != from)
       program.result("pp.convert %x : " + type + " -> " + tensor("6x40", to),
                      tensor("6x40", to));
@@ -80,7 +80,7 @@ KernelCase convertLargeCase() {
   program.argument("%x", type);
   program.let("%c", "pp.constant dense<86433640531> : " + type);
   program.let("%large", "pp.mul %x, %c : " + type);
-  for (std::string to : {"f64", "f32", "bf16", "i32", "i1"})
+  for (std::string to : {"f64", "f32", "bf16", "f16", "i32", "i8", "i1"})
     program.result("pp.convert %large : " + type + " -> " + tensor("6x40", to),
                    tensor("6x40", to));
   return {"convertLarge", program.text()};
@@ -196,7 +196,7 @@ KernelCase truthsCase() {
 
 KernelCase literalsCase() {
   Program program;
-  for (std::string element : {"%f", "i64", "i32"}) {
+  for (std::string element : {"%f", "i64", "i32", "i8"}) {
     const std::string type = tensor("3x2", element);
     const std::string point = element == "%f" ? ".0" : "";
     program.result("pp.constant dense<[[1" + point + ", -2" + point + "], [3" +
@@ -285,14 +285,14 @@ std::vector<KernelCase> pp::testing::typeCases() {
   for (std::string direction : {"eq", "ne", "lt", "le", "gt", "ge"})
     cases.push_back(compareCase(direction));
   cases.push_back(convertCase("%f", "float"));
-  for (std::string element : {"i64", "i32", "i1"})
+  for (std::string element : {"i64", "i32", "i8", "i1"})
     cases.push_back(convertCase(element, element));
   cases.push_back(convertLargeCase());
-  for (std::string element : {"i32", "i64"}) {
+  for (std::string element : {"i8", "i32", "i64"}) {
     cases.push_back(arithmeticCase(element));
     cases.push_back(sumsCase(element));
   }
-  for (std::string element : {"i1", "i32", "i64"}) {
+  for (std::string element : {"i1", "i8", "i32", "i64"}) {
     cases.push_back(logicCase(element));
     cases.push_back(movesCase(element));
   }

@@ -7,10 +7,12 @@
 #include "../Reference/Testing.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/ElementTypes.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "pp/Reference/Interpreter.h"
 #include "pp/Transforms/Passes.h"
+#include "pprt/ElementFormats.h"
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -20,69 +22,32 @@ using namespace pp;
 using pp::reference::HostTensor;
 using Bytes = pp::testing::Bytes;
 
-template <typename T>
-static void writeAs(const HostTensor &tensor, Bytes &bytes) {
-  bytes.resize(tensor.values.size() * sizeof(T));
-  for (size_t index = 0; index < tensor.values.size(); ++index) {
-    T value = static_cast<T>(tensor.values[index]);
-    std::memcpy(bytes.data() + index * sizeof(T), &value, sizeof(T));
-  }
-}
-
-template <typename T>
-static void readAs(const Bytes &bytes, HostTensor &tensor) {
-  for (size_t index = 0; index < tensor.values.size(); ++index) {
-    T value;
-    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
-    tensor.values[index] = static_cast<double>(value);
-  }
-}
-
 Bytes pp::testing::toBytes(const HostTensor &tensor) {
   Bytes bytes;
-  Type element = tensor.elementType();
-  if (element.isF64())
-    writeAs<double>(tensor, bytes);
-  else if (element.isF32())
-    writeAs<float>(tensor, bytes);
-  else if (element.isInteger(64))
-    writeAs<int64_t>(tensor, bytes);
-  else if (element.isInteger(32))
-    writeAs<int32_t>(tensor, bytes);
-  else if (element.isInteger(1))
-    writeAs<uint8_t>(tensor, bytes);
-  else {
-    bytes.resize(2 * tensor.values.size());
-    for (size_t index = 0; index < tensor.values.size(); ++index) {
-      auto value =
-          static_cast<float>(reference::roundTo(element, tensor.values[index]));
-      std::memcpy(bytes.data() + 2 * index,
-                  reinterpret_cast<char *>(&value) + 2, 2);
+  pprt::withFormat(*toElementType(tensor.elementType()), [&](auto format) {
+    using Format = decltype(format);
+    for (double value : tensor.values) {
+      const double rounded = reference::roundTo(tensor.elementType(), value);
+      const typename Format::Stored stored =
+          Format::store(static_cast<typename Format::Value>(rounded));
+      const auto *first = reinterpret_cast<const uint8_t *>(&stored);
+      bytes.insert(bytes.end(), first, first + sizeof(stored));
     }
-  }
+  });
   return bytes;
 }
 
 HostTensor pp::testing::fromBytes(RankedTensorType type, const Bytes &bytes) {
   HostTensor tensor(type);
-  Type element = type.getElementType();
-  if (element.isF64())
-    readAs<double>(bytes, tensor);
-  else if (element.isF32())
-    readAs<float>(bytes, tensor);
-  else if (element.isInteger(64))
-    readAs<int64_t>(bytes, tensor);
-  else if (element.isInteger(32))
-    readAs<int32_t>(bytes, tensor);
-  else if (element.isInteger(1))
-    readAs<uint8_t>(bytes, tensor);
-  else
-    for (size_t index = 0; index < tensor.values.size(); ++index) {
-      float value = 0;
-      std::memcpy(reinterpret_cast<char *>(&value) + 2,
-                  bytes.data() + 2 * index, 2);
-      tensor.values[index] = value;
+  pprt::withFormat(*toElementType(type.getElementType()), [&](auto format) {
+    using Format = decltype(format);
+    for (auto [index, value] : llvm::enumerate(tensor.values)) {
+      typename Format::Stored stored;
+      std::memcpy(&stored, bytes.data() + index * sizeof(stored),
+                  sizeof(stored));
+      value = static_cast<double>(Format::load(stored));
     }
+  });
   return tensor;
 }
 
@@ -306,6 +271,7 @@ void pp::testing::expectNear(ArrayRef<HostTensor> actual,
     // What the interpreter does not round.
     Type element = want.elementType();
     const double ofResult = std::max(tolerance, element.isBF16()  ? 0x1p-8
+                                                : element.isF16() ? 0x1p-11
                                                 : element.isF32() ? 0x1p-24
                                                                   : 0.0);
     double largest = 1e-30;
@@ -315,10 +281,12 @@ void pp::testing::expectNear(ArrayRef<HostTensor> actual,
     for (size_t at = 0; at < want.values.size(); ++at) {
       const std::string where = "result " + std::to_string(index) +
                                 " element " + std::to_string(at) + "\n" + what;
-      if (std::isnan(want.values[at]))
+      // Beyond the type's largest number the interpreter goes on.
+      const double rounded = reference::roundTo(element, want.values[at]);
+      if (std::isnan(rounded))
         EXPECT_TRUE(std::isnan(got.values[at])) << where;
-      else if (std::isinf(want.values[at]) || !isa<FloatType>(element))
-        ASSERT_EQ(got.values[at], want.values[at]) << where;
+      else if (std::isinf(rounded) || !isa<FloatType>(element))
+        ASSERT_EQ(got.values[at], rounded) << where;
       else
         ASSERT_NEAR(got.values[at], want.values[at], ofResult * largest)
             << where;

@@ -149,7 +149,8 @@ private:
     auto module = context.parse(program(ops, element, options.out));
     ASSERT_TRUE(module) << ops;
     auto main = module->lookupSymbol<func::FuncOp>("main");
-    Type type = getElementTypeOrSelf(main.getArgumentTypes()[0]);
+    Type type = getElementTypeOrSelf(main.getArgumentTypes()[0]),
+         resultType = getElementTypeOrSelf(main.getResultTypes()[0]);
     std::vector<HostTensor> inputs = {table(context, type, true),
                                       table(context, type, false)};
     auto want = reference::evaluate(
@@ -171,7 +172,9 @@ private:
                              : element == "f64" ? 1e-13
                                                 : 1e-2;
     for (int64_t i = 0; i < (*want)[0].size(); ++i) {
-      const double mine = got[0].values[i], its = (*want)[0].values[i];
+      // Beyond the type's largest number the interpreter goes on.
+      const double mine = got[0].values[i],
+                   its = reference::roundTo(resultType, (*want)[0].values[i]);
       EXPECT_TRUE(options.isExact ? areSame(mine, its)
                                   : agree(mine, its, tolerance))
           << ops << " on " << element << ": x " << inputs[0].values[i] << ", y "
@@ -216,7 +219,7 @@ TEST_P(SpecialValues, Binary) {
 // One number that a whole row, or column, is divided by.
 TEST_P(SpecialValues, SharedDivisors) {
   Options options;
-  options.elements = {"f32", "f64", "bf16"};
+  options.elements = {"f32", "f64", "bf16", "f16"};
   for (std::string of : {"x", "y"})
     for (std::string dim : {"0", "1"})
       for (std::string other : {"x", "y"})
@@ -229,7 +232,7 @@ TEST_P(SpecialValues, SharedDivisors) {
 
 TEST_P(SpecialValues, Exact) {
   Options exact;
-  exact.elements = {"f32", "f64", "bf16"};
+  exact.elements = {"f32", "f64", "bf16", "f16"};
   exact.isExact = true;
   for (std::string op : {"neg", "abs", "sqrt", "sign"})
     compare("%z = pp." + op + " %x : %in", exact);
@@ -244,18 +247,25 @@ TEST_P(SpecialValues, Exact) {
 
 // Once: a little more than half way between two values is nearer to the larger
 // one, also where f32 cannot tell.
-TEST_P(SpecialValues, RoundingToHalves) {
+TEST_P(SpecialValues, RoundingToNarrowFloats) {
   Options exact;
   exact.elements = {"f64"};
   exact.isExact = true;
-  for (std::string more : {"0x3F70000000100000", "0x3F6FFFFFFFF00000",
-                           "0x3F70000000000000", "0x7E37E43C8800759C"})
+  for (auto [narrow, more] :
+       {std::pair<std::string, std::string>{"bf16", "0x3F70000000100000"},
+        {"bf16", "0x3F6FFFFFFFF00000"},
+        {"bf16", "0x3F70000000000000"},
+        {"bf16", "0x7E37E43C8800759C"},
+        {"f16", "0x3F40000000100000"},
+        {"f16", "0x3F3FFFFFFFF00000"},
+        {"f16", "0x3F40000000000000"},
+        {"f16", "0x7E37E43C8800759C"}})
     compare("%more = pp.constant dense<" + more +
                 "> : tensor<f64>\n"
                 "%wide = pp.broadcast %more dims [] : tensor<f64> -> %in\n"
                 "%sum = pp.add %x, %wide : %in\n"
                 "%half = pp.convert %sum : %in -> " +
-                square("bf16") + "\n%z = pp.convert %half : " + square("bf16") +
+                square(narrow) + "\n%z = pp.convert %half : " + square(narrow) +
                 " -> %in",
             exact);
 }
@@ -272,15 +282,16 @@ TEST_P(SpecialValues, RoundsBetweenOps) {
                             "\n%third = pp.convert %ts : " + square("f64") +
                             " -> %in\n%a = pp.add %x, %third : %in\n";
   for (auto [narrow, wide] :
-       {std::pair("bf16", "f32"), {"bf16", "f64"}, {"f32", "f64"}}) {
+       {std::pair("bf16", "f32"), {"bf16", "f64"}, {"f16", "f32"},
+        {"f16", "f64"}, {"f32", "f64"}}) {
     exact.elements = {wide};
     compare(third + "%n = pp.convert %a : %in -> " + square(narrow) +
                 "\n%b = pp.convert %n : " + square(narrow) +
                 " -> %in\n%z = pp.sub %a, %b : %in",
             exact);
   }
-  exact.elements = {"bf16"};
-  // A number that bf16 has.
+  exact.elements = {"bf16", "f16"};
+  // A number that both have.
   const std::string chain =
       pp::testing::replaceAll(third, "0.3333333333333333", "0.333984375") +
       "%m = pp.sub %a, %y : %in\n%s = pp.add %m, %third : %in\n"
@@ -309,7 +320,7 @@ TEST_P(SpecialValues, ToIntegers) {
 
 TEST_P(SpecialValues, Reductions) {
   Options options;
-  options.elements = {"f32", "f64", "bf16"};
+  options.elements = {"f32", "f64", "bf16", "f16"};
   options.out = line();
   for (std::string reduction : {"sum", "max", "min", "prod"})
     for (std::string dim : {"0", "1"})
@@ -383,17 +394,18 @@ TEST_P(SpecialValues, AreSeenBehindReductions) {
        square());
 }
 
-// However many are added up: bf16 counts by ones to 256.
-TEST_P(SpecialValues, SumsOfHalvesRoundOnce) {
+// However many are added up: bf16 and f16 soon round, even if they count by
+// nines.
+TEST_P(SpecialValues, SumsOfNarrowFloatsRoundOnce) {
   Options exact;
-  exact.elements = {"bf16"};
+  exact.elements = {"bf16", "f16"};
   exact.isExact = true;
   const std::string many = tensorOf({600, 6});
   auto constant = [](const std::string &name, const std::string &value,
                      const std::string &type) {
     return name + " = pp.constant dense<" + value + "> : " + type + "\n";
   };
-  const std::string ones = constant("%ones", "1.0", many);
+  const std::string ones = constant("%ones", "9.0", many);
   for (std::string reverse : {"", " reverse"}) {
     exact.out = many;
     compare(ones + "%z = pp.cumsum %ones dim 0" + reverse + " : " + many,
@@ -420,7 +432,7 @@ TEST_P(SpecialValues, SumsOfHalvesRoundOnce) {
 // row, and of all.
 TEST_P(SpecialValues, Masks) {
   Options options;
-  options.elements = {"f32", "f64", "bf16"};
+  options.elements = {"f32", "f64", "bf16", "f16"};
   auto mask = [](const std::string &of) {
     const std::string types = " : %in -> " + square("i1") + "\n";
     return "%a" + of + " = pp.abs %" + of + " : %in\n%c" + of +
@@ -447,7 +459,7 @@ TEST_P(SpecialValues, Masks) {
 // NaN comes before all numbers, and the first of equal elements before others.
 TEST_P(SpecialValues, Selections) {
   Options options;
-  options.elements = {"f32", "f64", "bf16"};
+  options.elements = {"f32", "f64", "bf16", "f16"};
   for (std::string dim : {"0", "1"}) {
     const std::vector<int64_t> top = dim == "0"
                                          ? std::vector<int64_t>{5, count}

@@ -131,6 +131,8 @@ bool areEqual(ppx::ElementType element, const std::vector<std::byte> &a,
       return (bits & ~(uint64_t(1) << 63)) > 0x7ff0000000000000;
     case ppx::ElementType_bf16:
       return (bits & 0x7fff) > 0x7f80;
+    case ppx::ElementType_f16:
+      return (bits & 0x7fff) > 0x7c00;
     default:
       return false;
     }
@@ -151,10 +153,7 @@ TEST_F(Moves, ReduceToTheBitsOfTheProcessor) {
     for (ppx::Reduction reduction : ppx::EnumValuesReduction()) {
       const bool isBits =
           reduction == ppx::Reduction_and_ || reduction == ppx::Reduction_or_;
-      const bool isInteger = element == ppx::ElementType_i1 ||
-                             element == ppx::ElementType_i32 ||
-                             element == ppx::ElementType_i64;
-      if (isBits && !isInteger)
+      if (isBits && isFloat(element))
         continue;
       SCOPED_TRACE(std::string(ppx::EnumNameElementType(element)) + ' ' +
                    ppx::EnumNameReduction(reduction));

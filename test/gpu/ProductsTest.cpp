@@ -16,7 +16,7 @@
 #include "backends/cuda/Plugin.h"
 #include "pprt/Alignment.h"
 #include "pprt/Artifact.h"
-#include "pprt/BFloat16.h"
+#include "pprt/NarrowFloats.h"
 #include "pprt/Program.h"
 #include "pprt/Target.h"
 #include "pprt/World.h"
@@ -37,7 +37,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 constexpr auto f32 = ppx::ElementType_f32, f64 = ppx::ElementType_f64,
-               bf16 = ppx::ElementType_bf16;
+               bf16 = ppx::ElementType_bf16, f16 = ppx::ElementType_f16;
 
 class Products : public testing::Test {
 protected:
@@ -178,7 +178,7 @@ TEST_F(Products, TakesEveryLayoutWithNeighbours) {
   const auto isRefused = [](Layout layout) {
     return layout == Layout::steps || layout == Layout::broadcastRow;
   };
-  for (const ppx::ElementType element : {f32, f64, bf16})
+  for (const ppx::ElementType element : {f32, f64, bf16, f16})
     for (Layout lhs : {Layout::rows, Layout::columns, Layout::gaps,
                        Layout::steps, Layout::interleaved})
       for (Layout rhs : {Layout::rows, Layout::columns, Layout::gaps,
@@ -219,8 +219,8 @@ TEST_F(Products, TakesWhatIsLarge) {
 }
 
 TEST_F(Products, ScalesAccumulatesAndMixesTypes) {
-  for (const ppx::ElementType element : {f32, f64, bf16})
-    for (const ppx::ElementType out : {f32, f64, bf16})
+  for (const ppx::ElementType element : {f32, f64, bf16, f16})
+    for (const ppx::ElementType out : {f32, f64, bf16, f16})
       for (const bool accumulate : {false, true})
         for (Case c : {Case{{2, 2}, 19, 37, 11}, Case{{}, 67, 80, 70}}) {
           c.element = element;
@@ -228,12 +228,12 @@ TEST_F(Products, ScalesAccumulatesAndMixesTypes) {
           c.alpha = 0.125;
           c.accumulate = accumulate;
           EXPECT_EQ(check(c),
-                    element == out || (element == bf16 && out == f32));
+                    element == out || (isNarrowFloat(element) && out == f32));
         }
 }
 
 TEST_F(Products, AddsABias) {
-  for (const ppx::ElementType element : {f32, bf16, f64})
+  for (const ppx::ElementType element : {f32, bf16, f16, f64})
     for (const bool accumulate : {false, true})
       for (Case c : {Case{{2, 2}, 19, 37, 11}, Case{{}, 67, 80, 70}}) {
         c.element = c.outElement = element;
@@ -277,7 +277,7 @@ TEST_F(Products, AddsAResidual) {
 TEST_F(Products, AppliesGeluAndItsGradient) {
   constexpr auto gelu = ppx::EpilogueKind_gelu_tanh,
                  gradient = ppx::EpilogueKind_gelu_tanh_gradient;
-  for (const ppx::ElementType element : {f32, bf16, f64})
+  for (const ppx::ElementType element : {f32, bf16, f16, f64})
     for (const Layout out : {Layout::rows, Layout::columns})
       for (const bool accumulate : {false, true})
         for (const bool keepsGiven : {false, true})

@@ -148,14 +148,15 @@ int main(int argc, char **argv) {
              unet.groups);
 
   cl::OptionCategory shared("Options of every family");
-  enum class Element { F32, F64, BF16 };
+  enum class Element { F32, F64, BF16, F16 };
   pp::NamedValues<Element> dtype(
       "dtype", cl::desc("element type of parameters and activations"),
       cl::init(Element::F32),
       cl::values(
           clEnumValN(Element::F32, "f32", "single precision (default)"),
           clEnumValN(Element::F64, "f64", "double precision, for checking"),
-          clEnumValN(Element::BF16, "bf16", "bfloat16")),
+          clEnumValN(Element::BF16, "bf16", "bfloat16"),
+          clEnumValN(Element::F16, "f16", "half precision")),
       cl::cat(shared), cl::sub(cl::SubCommand::getAll()));
   cl::opt<std::string> output(
       "o", cl::desc("file to write; - is standard output"),
@@ -223,6 +224,8 @@ int main(int argc, char **argv) {
     element = mlir::Float64Type::get(&context);
   if (dtype == Element::BF16)
     element = mlir::BFloat16Type::get(&context);
+  if (dtype == Element::F16)
+    element = mlir::Float16Type::get(&context);
   if (!every.getNumOccurrences())
     moe.every = std::clamp<int64_t>(moe.layers, 1, moe.every);
   resnet.batchNorm = resnetNorm == Norm::Batch;

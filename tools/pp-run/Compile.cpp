@@ -15,6 +15,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/ElementTypes.h"
 #include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Diagnostics.h"
@@ -124,19 +125,6 @@ private:
   std::vector<unsigned> inputArguments;
 };
 
-pprt::ppx::ElementType toElement(mlir::Type type) {
-  if (type.isF32())
-    return pprt::ppx::ElementType_f32;
-  if (type.isF64())
-    return pprt::ppx::ElementType_f64;
-  if (type.isBF16())
-    return pprt::ppx::ElementType_bf16;
-  if (type.isInteger(64))
-    return pprt::ppx::ElementType_i64;
-  return type.isInteger(1) ? pprt::ppx::ElementType_i1
-                           : pprt::ppx::ElementType_i32;
-}
-
 } // namespace
 
 Expected<std::unique_ptr<Stepper>>
@@ -154,8 +142,8 @@ Interpreter::create(mlir::OwningOpRef<mlir::ModuleOp> module,
 Expected<StepValues> Interpreter::step(const Batch &batch) {
   for (size_t i = 0; i < batch.size(); ++i) {
     pp::reference::HostTensor &tensor = arguments[inputArguments[i]];
-    tensor.values = asDoubles(toElement(tensor.elementType()), batch[i].data(),
-                              tensor.values.size());
+    tensor.values = asDoubles(*pp::toElementType(tensor.elementType()),
+                              batch[i].data(), tensor.values.size());
   }
   auto results = pp::reference::evaluate(main, arguments, options);
   if (mlir::failed(results))

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Stepper.h"
-#include "pprt/BFloat16.h"
+#include "pprt/ElementFormats.h"
 #include "pprt/Program.h"
 
 #include <cstring>
@@ -14,42 +14,18 @@ using namespace pp::run;
 using namespace pprt;
 using namespace pprt::host;
 
-template <typename T>
-static void widen(const void *values, std::vector<double> &result) {
-  const auto *bytes = static_cast<const std::byte *>(values);
-  for (size_t i = 0; i < result.size(); ++i) {
-    T value;
-    std::memcpy(&value, bytes + i * sizeof(T), sizeof(T));
-    result[i] = static_cast<double>(value);
-  }
-}
-
 std::vector<double> pp::run::asDoubles(ppx::ElementType element,
                                        const void *values, size_t count) {
   std::vector<double> result(count);
-  switch (element) {
-  case ppx::ElementType_f32:
-    widen<float>(values, result);
-    break;
-  case ppx::ElementType_f64:
-    widen<double>(values, result);
-    break;
-  case ppx::ElementType_bf16: {
-    const auto *bits = static_cast<const uint16_t *>(values);
-    for (size_t i = 0; i < count; ++i)
-      result[i] = fromBFloat16(bits[i]);
-    break;
-  }
-  case ppx::ElementType_i32:
-    widen<int32_t>(values, result);
-    break;
-  case ppx::ElementType_i64:
-    widen<int64_t>(values, result);
-    break;
-  case ppx::ElementType_i1:
-    widen<uint8_t>(values, result);
-    break;
-  }
+  withFormat(element, [&](auto format) {
+    using Format = decltype(format);
+    const auto *bytes = static_cast<const std::byte *>(values);
+    for (size_t i = 0; i < count; ++i) {
+      typename Format::Stored stored;
+      std::memcpy(&stored, bytes + i * sizeof(stored), sizeof(stored));
+      result[i] = static_cast<double>(Format::load(stored));
+    }
+  });
   return result;
 }
 

@@ -17,12 +17,13 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "pp/IR/PPAttributes.td"
 include "pp/IR/PPInterfaces.td"
 
-def PP_Tensor : StaticShapeTensorOf<[F64, F32, BF16, I64, I32, I1]>;
-def PP_FloatTensor : StaticShapeTensorOf<[F64, F32, BF16]>;
-def PP_NumberTensor : StaticShapeTensorOf<[F64, F32, BF16, I64, I32]>;
+def PP_Tensor : StaticShapeTensorOf<[F64, F32, BF16, F16, I64, I32, I8, I1]>;
+def PP_FloatTensor : StaticShapeTensorOf<[F64, F32, BF16, F16]>;
+def PP_NumberTensor : StaticShapeTensorOf<[F64, F32, BF16, F16, I64, I32, I8]>;
+/// Places, which are indices: i8 would hold few.
 def PP_IntTensor : StaticShapeTensorOf<[I64, I32]>;
 def PP_BoolTensor : StaticShapeTensorOf<[I1]>;
-def PP_LogicTensor : StaticShapeTensorOf<[I1, I32, I64]>;
+def PP_LogicTensor : StaticShapeTensorOf<[I1, I8, I32, I64]>;
 def PP_ScalarIndex : 0DTensorOf<[I64, I32]>;
 
 class PP_OpTrait<string name> : NativeOpTrait<name> {
@@ -38,7 +39,8 @@ def PP_UpdatesOperand : PP_OpTrait<"UpdatesOperand">;
 
 /// It is an element of an operand, or a constant: nothing is computed.
 def PP_MovesElements : PP_OpTrait<"MovesElements">;
-/// It is computed from elements of operands in their type; bf16 in f32.
+/// It is computed from elements of operands in their type; floats of 16 bits
+/// in f32.
 def PP_ComputesElements : PP_OpTrait<"ComputesElements">;
 /// It has another type, is counted, looked up or chosen, or the op has special
 /// kernels.

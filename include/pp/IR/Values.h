@@ -27,6 +27,10 @@ inline mlir::RankedTensorType ranked(mlir::Type type) {
 /// element type.
 bool isTensor(mlir::Type type);
 
+/// Whether `element` is a float of less than 32 bits (bf16, f16): memory holds
+/// it, and it is computed and summed in f32.
+bool isNarrowFloat(mlir::Type element);
+
 /// The number that every element of `value` is known to equal, if any: a
 /// literal behind ops that only repeat or move elements. For i1: 0 or 1.
 std::optional<double> getSplat(mlir::Value value);

@@ -42,6 +42,7 @@ struct HostTensor {
 /// `value` rounded to nearest even in `element` (f64, f32, bf16, f16); integers
 /// wrap to their width.
 double roundTo(mlir::Type element, double value);
+double wrapTo(mlir::IntegerType element, int64_t value);
 
 } // namespace pp::reference
 

@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // As one lane does them, which the lanes of a row do together where rows allow
-// it (Rows.cpp). bf16 is summed in f32 and rounded once.
+// it (Rows.cpp). Narrow floats are summed in f32 and rounded
+// once.
 //
 //===----------------------------------------------------------------------===//
 #include "../Scalars.h"

@@ -126,7 +126,7 @@ private:
   IndexBuilder &indices;
 };
 
-/// bf16 is selected without conversion: GPUs can.
+/// Narrow floats are selected without conversion: GPUs can.
 Scalars select(Elements &e, Value condition, ArrayRef<Value> onTrue,
                ArrayRef<Value> onFalse) {
   if (!condition)

@@ -173,9 +173,9 @@ void SumDivider::run() {
   Value rest = sum.getOperand();
   if (ranked(rest).getNumElements() <= tuning.serialSumElements)
     return;
-  // Kernels add bf16 up in f32, and round once.
+  // Kernels add narrow floats up in f32, and round once.
   const Type element = ranked(rest).getElementType();
-  if (element.isBF16())
+  if (isNarrowFloat(element))
     rest = convert(rest, builder.getF32Type());
   while (ranked(rest).getNumElements() > tuning.serialSumElements)
     rest = sumRows(rest);
@@ -187,7 +187,7 @@ void SumDivider::run() {
 void SumDivider::runOnColumns(int64_t last, int64_t block) {
   Value rows = sum.getOperand();
   const Type element = ranked(rows).getElementType();
-  if (element.isBF16())
+  if (isNarrowFloat(element))
     rows = convert(rows, builder.getF32Type());
   SmallVector<int64_t> shape(ranked(rows).getShape());
   shape[last] /= block;
@@ -201,7 +201,7 @@ void SumDivider::runOnParts(ArrayRef<int64_t> shape, ArrayRef<int64_t> inner,
                             ArrayRef<int64_t> outer) {
   Value value = sum.getOperand();
   const Type element = ranked(value).getElementType();
-  if (element.isBF16())
+  if (isNarrowFloat(element))
     value = convert(value, builder.getF32Type());
   Value parts = reduce(reshape(value, shape), inner);
   const SmallVector<int64_t> left =
@@ -245,8 +245,8 @@ bool pp::divideColumnSum(ReduceOp sum, const pprt::KernelTuning &tuning) {
   return true;
 }
 
-static RankedTensorType inF32IfHalf(RankedTensorType type) {
-  return type.getElementType().isBF16()
+static RankedTensorType inF32IfNarrow(RankedTensorType type) {
+  return isNarrowFloat(type.getElementType())
              ? type.clone(Float32Type::get(type.getContext()))
              : type;
 }
@@ -342,7 +342,7 @@ static Value splitDimension(OpBuilder &builder, Value value, int64_t dim,
 void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelTuning &tuning) {
   const RankedTensorType lhs = ranked(dot.getLhs()), rhs = ranked(dot.getRhs()),
                          type = dot.getType();
-  const int64_t least = lhs.getElementType().isBF16()
+  const int64_t least = isNarrowFloat(lhs.getElementType())
                             ? tuning.leastTilesOfHalves
                             : tuning.leastTiles,
                 tiles = countTiles(dot, tuning);
@@ -386,11 +386,11 @@ void pp::divideFewProducts(DotGeneralOp dot, const pprt::KernelTuning &tuning) {
   rhsBatch.insert(rhsBatch.begin(), right);
   shape.insert(shape.begin(), parts);
   Value all = DotGeneralOp::create(
-      builder, dot.getLoc(), inF32IfHalf(type.clone(shape)),
+      builder, dot.getLoc(), inF32IfNarrow(type.clone(shape)),
       splitDimension(builder, dot.getLhs(), left, parts),
       splitDimension(builder, dot.getRhs(), right, parts), lhsBatch, rhsBatch,
       lhsContract, rhsContract);
-  Value sum = ReduceOp::create(builder, dot.getLoc(), inF32IfHalf(type),
+  Value sum = ReduceOp::create(builder, dot.getLoc(), inF32IfNarrow(type),
                                Reduction::Sum, all, ArrayRef<int64_t>{0});
   if (sum.getType() != type)
     sum = ConvertOp::create(builder, dot.getLoc(), type, sum);

@@ -444,8 +444,7 @@ void ContractionFormer::run() {
 } // namespace
 
 static bool isLibraryElement(Value value) {
-  Type type = getElementTypeOrSelf(value.getType());
-  return type.isF32() || type.isF64() || type.isBF16();
+  return isa<FloatType>(getElementTypeOrSelf(value.getType()));
 }
 
 void pp::formContractions(Block &block, KernelTable &table,

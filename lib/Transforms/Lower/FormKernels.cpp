@@ -41,7 +41,7 @@ void eraseUnusedOps(Block &block) {
       op.erase();
 }
 
-/// `wide`: the values of bf16 that memory holds as f32.
+/// `wide`: the values of narrow floats that memory holds as f32.
 func::FuncOp outline(const KernelCluster &cluster, const ExactOps &exact,
                      const DenseSet<Value> &wide) {
   MLIRContext *context = cluster.live.front()->getContext();
@@ -76,7 +76,7 @@ func::FuncOp outline(const KernelCluster &cluster, const ExactOps &exact,
   for (Value output : cluster.outputs)
     results.push_back(body.get(output, wide.contains(output)));
   func::ReturnOp::create(builder, kernel.getLoc(), results);
-  eraseUnusedOps(*entry); // bf16 of which nothing but f32 was wanted
+  eraseUnusedOps(*entry); // narrow floats wanted as f32 only
   return kernel;
 }
 
@@ -126,7 +126,7 @@ private:
   const pprt::KernelTuning &tuning;
   const ExactOps &exact;
   KernelClusters clusters;
-  /// Values of bf16 that memory holds as f32.
+  /// Values of narrow floats that memory holds as f32.
   DenseSet<Value> wide;
   std::vector<Step> steps;
   IRMapping rewritten;
@@ -134,7 +134,7 @@ private:
 
 /// Keeps small results of sums over many elements (averages, deviations,
 /// maxima) in f32, because many elements are computed with each of them, and
-/// that costs little memory. Values whose type is fixed elsewhere get bf16.
+/// that costs little memory. Values whose type is fixed elsewhere get it.
 void BlockRewriter::chooseWide() {
   constexpr int64_t kFew = 16;
   DenseSet<Value> outside;

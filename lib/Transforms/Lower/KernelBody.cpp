@@ -1,4 +1,4 @@
-//===- KernelBody.cpp - bodies of kernels, with bf16 as f32 ---------------===//
+//===- KernelBody.cpp - bodies of kernels, narrow floats as f32 ------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -15,7 +15,7 @@ using namespace pp;
 
 static Type elementOf(Value value) { return ranked(value).getElementType(); }
 
-static bool isHalf(Value value) { return elementOf(value).isBF16(); }
+static bool isNarrow(Value value) { return isNarrowFloat(elementOf(value)); }
 
 //===----------------------------------------------------------------------===//
 // ExactOps
@@ -81,7 +81,7 @@ DenseSet<Value> ExactOps::findWide(Block &block) const {
   DenseSet<Value> wide;
   for (Operation &op : block) {
     if (op.getNumResults() != 1 || !isKernelOp(&op) ||
-        !isHalf(op.getResult(0)) || contains(&op) || isRowPadding(&op))
+        !isNarrow(op.getResult(0)) || contains(&op) || isRowPadding(&op))
       continue;
     if (op.hasTrait<ComputesElements>() ||
         (op.hasTrait<MovesElements>() &&
@@ -144,13 +144,13 @@ Value KernelBody::get(Value value, bool isWide) {
 }
 
 bool KernelBody::computesWide(Operation *op) const {
-  // Padding of rows concerns memory, which has bf16.
+  // Padding of rows concerns memory, which has narrow floats.
   if (exact.contains(op) || isRowPadding(op))
     return false;
   auto isWide = [&](Value value) { return wide.contains(value); };
   if (isa<CompareOp, ConvertOp>(op))
     return llvm::any_of(op->getOperands(), isWide);
-  return isHalf(op->getResult(0)) &&
+  return isNarrow(op->getResult(0)) &&
          (op->hasTrait<ComputesElements>() ||
           (op->hasTrait<MovesElements>() &&
            llvm::any_of(op->getOperands(), isWide)));
@@ -170,12 +170,12 @@ void KernelBody::add(Operation *op) {
   }
   Operation *copy = op->clone();
   for (OpOperand &operand : copy->getOpOperands())
-    operand.set(isWide && isHalf(operand.get()) ? getWide(operand.get())
+    operand.set(isWide && isNarrow(operand.get()) ? getWide(operand.get())
                                                 : getNarrow(operand.get()));
   dropOtherMarks(copy);
   builder.insert(copy);
   Value made = copy->getResult(0);
-  if (isWide && isHalf(result) && !isa<ConvertOp>(op)) {
+  if (isWide && isNarrow(result) && !isa<ConvertOp>(op)) {
     made.setType(ranked(result).clone(builder.getF32Type()));
     wide[result] = made;
   } else {

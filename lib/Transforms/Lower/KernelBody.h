@@ -1,9 +1,9 @@
-//===- KernelBody.h - bodies of kernels, with bf16 as f32 -------*- C++ -*-===//
+//===- KernelBody.h - bodies of kernels, narrow floats as f32 ---*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of pp-form-kernels. bf16 is a type of memory: between the ops of one
-// kernel values are f32, and rounded where they are written. Every op rounds as
+// A part of pp-form-kernels. Floats narrower than f32 are types of memory: between
+// the ops of one kernel values are f32, and rounded where they are written. Every op rounds as
 // its type says if bits decide something, because a comparison must find the
 // values that other kernels have computed (ExactOps), and if the plan has
 // `numerics = "strict"`. Kernels without such ops are marked `pp.approximate`.
@@ -29,7 +29,7 @@ public:
   bool contains(mlir::Operation *op) const {
     return isStrict || ops.contains(op);
   }
-  /// The values of bf16 that are f32 before a kernel writes them.
+  /// The values of narrow floats that are f32 before a kernel writes them.
   llvm::DenseSet<mlir::Value> findWide(mlir::Block &block) const;
 
 private:
@@ -45,7 +45,7 @@ public:
   KernelBody(mlir::OpBuilder &builder, const ExactOps &exact)
       : builder(builder), exact(exact) {}
 
-  /// `argument` has the value's elements, or f32 for bf16.
+  /// `argument` has the value's elements, or f32 for narrow floats.
   void addArgument(mlir::Value value, mlir::Value argument);
   /// Copies `op`, without the marks of earlier levels, and its operands from
   /// ops that belong to no kernel.

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MicroBatchSums.h"
+#include "pp/IR/Values.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -13,8 +14,7 @@ using namespace pp;
 /// The type in which values of `type` are added up.
 static RankedTensorType sumType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  auto element = dyn_cast<FloatType>(tensor.getElementType());
-  return element && element.getWidth() < 32
+  return isNarrowFloat(tensor.getElementType())
              ? tensor.clone(Float32Type::get(type.getContext()))
              : tensor;
 }

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "FormKernels.h"
 #include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/ElementTypes.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/PaddedRows.h"
@@ -19,16 +20,6 @@ using namespace mlir;
 using namespace pp;
 
 namespace {
-
-std::optional<pprt::ppx::ElementType> elementOf(Type type) {
-  if (type.isF32())
-    return pprt::ppx::ElementType_f32;
-  if (type.isF64())
-    return pprt::ppx::ElementType_f64;
-  if (type.isBF16())
-    return pprt::ppx::ElementType_bf16;
-  return std::nullopt;
-}
 
 /// The last value of `dot`'s kernel if it includes all possible epilogues.
 Value followResult(Value value) {
@@ -184,15 +175,14 @@ void RowPadder::hand(OpOperand &yielded, Value padded) {
 
 void RowPadder::tryToPad(Value value) {
   type = cast<RankedTensorType>(value.getType());
-  auto element = elementOf(type.getElementType());
   Operation *op = value.getDefiningOp();
-  if (!op || !element || type.getRank() < 2 || isRowPadding(op) ||
+  if (!op || !isa<FloatType>(type.getElementType()) || type.getRank() < 2 || isRowPadding(op) ||
       isRowSlice(op) || !isKernelOp(op))
     return;
   const int64_t size = type.getShape().back();
   if (size == 0 || type.getNumElements() == size)
     return;
-  const int64_t pitch = target.rowPitch(*element, size);
+  const int64_t pitch = target.rowPitch(*toElementType(type.getElementType()), size);
   if (pitch == size)
     return;
   SmallVector<int64_t> shape(type.getShape()), high(type.getRank(), 0);

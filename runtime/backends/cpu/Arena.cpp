@@ -14,7 +14,7 @@
 
 using namespace pprt::cpu;
 
-/// A NaN when read as f64, as f32 or as bf16.
+/// A NaN when read as a float of any type.
 static constexpr uint64_t kPoison = 0x7ff57ff57ff57ff5;
 
 static constexpr uint64_t kHugePage = 1 << 21;

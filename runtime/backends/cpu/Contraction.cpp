@@ -84,7 +84,7 @@ struct Epilogue {
   Operand operand;
 };
 
-/// `T` is the type of the sums: double for f64, float for f32 and bf16.
+/// `T` is the type of the sums: double for f64, else float.
 template <typename T> class BlockedContraction final : public cpu::Contraction {
 public:
   /// Returns null if the library lacks a product that is needed.

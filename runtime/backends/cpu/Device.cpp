@@ -230,19 +230,25 @@ template <typename T> static bool finite(const void *data, uint64_t bytes) {
   return sum == 0;
 }
 
+/// The same for words whose exponent is not all ones in finite elements.
+static bool finite(const Values &values, uint16_t exponent) {
+  const auto *words = reinterpret_cast<const uint16_t *>(values.address);
+  bool finite = true;
+  for (uint64_t i = 0; i < values.bytes / sizeof(uint16_t); ++i)
+    finite &= (words[i] & exponent) != exponent;
+  return finite;
+}
+
 static bool allFinite(const Values &values) {
   switch (values.element) {
   case ppx::ElementType_f32:
     return finite<float>(values.address, values.bytes);
   case ppx::ElementType_f64:
     return finite<double>(values.address, values.bytes);
-  case ppx::ElementType_bf16: {
-    const auto *words = reinterpret_cast<const uint16_t *>(values.address);
-    bool finite = true;
-    for (uint64_t i = 0; i < values.bytes / sizeof(uint16_t); ++i)
-      finite &= (words[i] & 0x7f80) != 0x7f80;
-    return finite;
-  }
+  case ppx::ElementType_bf16:
+    return finite(values, 0x7f80);
+  case ppx::ElementType_f16:
+    return finite(values, 0x7c00);
   default:
     return true;
   }

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MatrixBlocks.h"
-#include "pprt/BFloat16.h"
+#include "pprt/ElementFormats.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,28 +28,17 @@ using namespace pprt::cpu;
 // Elements in memory
 //===----------------------------------------------------------------------===//
 
-namespace {
-template <typename Type> struct Plain {
-  using Stored = Type;
-  PPRT_INLINE Type load(Type value) { return value; }
-  PPRT_INLINE Type store(Type value) { return value; }
-};
-struct BFloat16 {
-  using Stored = uint16_t;
-  PPRT_INLINE float load(uint16_t value) { return fromBFloat16(value); }
-  PPRT_INLINE uint16_t store(float value) { return toBFloat16(value); }
-};
-} // namespace
-
 template <typename Function>
-PPRT_INLINE void withFormat(ppx::ElementType element, Function &&function) {
+PPRT_INLINE void withFloat(ppx::ElementType element, Function &&function) {
   switch (element) {
   case ppx::ElementType_f64:
-    return function(Plain<double>());
+    return function(PlainFormat<double>());
   case ppx::ElementType_bf16:
-    return function(BFloat16());
+    return function(BFloat16Format());
+  case ppx::ElementType_f16:
+    return function(Float16Format());
   default:
-    return function(Plain<float>());
+    return function(PlainFormat<float>());
   }
 }
 
@@ -78,7 +67,7 @@ PPRT_INLINE void forEach(const Block<T> &block, const StridedMatrix &matrix,
 
 template <typename T>
 PPRT_INLINE void loadAny(const StridedMatrix &from, const Block<T> &to) {
-  withFormat(from.element, [&](auto format) PPRT_LAMBDA {
+  withFloat(from.element, [&](auto format) PPRT_LAMBDA {
     using Format = decltype(format);
     forEach<Format>(to, from, [](T &value, auto &stored) PPRT_LAMBDA {
       value = T(Format::load(stored));
@@ -89,7 +78,7 @@ PPRT_INLINE void loadAny(const StridedMatrix &from, const Block<T> &to) {
 template <typename T>
 PPRT_INLINE void storeAny(const Block<T> &from, const StridedMatrix &to,
                           bool add) {
-  withFormat(to.element, [&](auto format) PPRT_LAMBDA {
+  withFloat(to.element, [&](auto format) PPRT_LAMBDA {
     using Format = decltype(format);
     if (add)
       forEach<Format>(from, to, [](T &value, auto &stored) PPRT_LAMBDA {
@@ -239,7 +228,7 @@ template <typename T>
 PPRT_INLINE void loadPatchesAny(const PatchSource &from,
                                 const PatchRange &outer,
                                 const PatchRange &inner, const Block<T> &to) {
-  withFormat(from.element, [&](auto format) PPRT_LAMBDA {
+  withFloat(from.element, [&](auto format) PPRT_LAMBDA {
     loadPatchesOf<decltype(format)>(from, outer, inner, to);
   });
 }
@@ -288,7 +277,7 @@ PPRT_INLINE void map(const Block<T> &block, Function &&function) {
 template <typename T, typename Function>
 PPRT_INLINE void combine(const Block<T> &block, const StridedMatrix &operand,
                          Function &&function) {
-  withFormat(operand.element, [&](auto format) PPRT_LAMBDA {
+  withFloat(operand.element, [&](auto format) PPRT_LAMBDA {
     using Format = decltype(format);
     forEach<Format>(block, operand, [&](T &value, auto &stored) PPRT_LAMBDA {
       value = function(value, T(Format::load(stored)));

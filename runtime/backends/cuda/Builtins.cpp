@@ -113,6 +113,9 @@ Status Builtins::flag(CUstream stream, const Values &values,
   case ppx::ElementType_bf16:
     function = flag16, bytes = 2, exponent = 0x7f80;
     break;
+  case ppx::ElementType_f16:
+    function = flag16, bytes = 2, exponent = 0x7c00;
+    break;
   case ppx::ElementType_f32:
     function = flag32, bytes = 4, exponent = 0x7f800000;
     break;

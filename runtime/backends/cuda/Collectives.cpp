@@ -100,10 +100,14 @@ static ncclDataType_t typeOf(ppx::ElementType element) {
     return ncclFloat64;
   case ppx::ElementType_bf16:
     return ncclBfloat16;
+  case ppx::ElementType_f16:
+    return ncclFloat16;
   case ppx::ElementType_i32:
     return ncclInt32;
   case ppx::ElementType_i64:
     return ncclInt64;
+  case ppx::ElementType_i8:
+    return ncclInt8;
   case ppx::ElementType_i1:
     break;
   }

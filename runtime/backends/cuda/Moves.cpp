@@ -70,10 +70,16 @@ static ElementText textOf(ppx::ElementType element) {
   selp.b32 %rounded, %upper, %rounded, %isNan;
   cvt.u16.u32 %word, %rounded;)",
             ".b16"};
+  case ppx::ElementType_f16:
+    return {"2", ".f32", R"(ld.global.b16 %half, [%place];
+  cvt.f32.f16 %b, %half;)",
+            "cvt.rn.f16.f32 %word, %a;", ".b16"};
+  case ppx::ElementType_i8: // a byte; higher bits are not written
+    return {"1", ".s32", "ld.global.s8 %b, [%place];", "mov.b32 %word, %a;",
+            ".b8"};
   case ppx::ElementType_i1:
     break;
   }
-  // Bytes; higher bits are not written.
   return {"1", ".u32", "ld.global.u8 %b, [%place];", "mov.b32 %word, %a;",
           ".b8"};
 }

@@ -52,6 +52,7 @@ Status BlasHandle::check(cublasStatus_t result, const char *call) const {
 static cudaDataType toDataType(ppx::ElementType element) {
   return element == ppx::ElementType_f64   ? CUDA_R_64F
          : element == ppx::ElementType_f32 ? CUDA_R_32F
+         : element == ppx::ElementType_f16 ? CUDA_R_16F
                                            : CUDA_R_16BF;
 }
 

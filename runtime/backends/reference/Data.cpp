@@ -43,6 +43,33 @@ struct Bf16 {
     return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
 };
+/// Sign, five bits of exponent, ten of the fraction.
+struct F16 {
+  using Stored = uint16_t;
+  using Value = float;
+  static float load(uint16_t stored) {
+    const int exponent = stored >> 10 & 31, fraction = stored & 1023;
+    const float magnitude =
+        exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
+        : exponent == 0
+            ? std::ldexp(float(fraction), -24)
+            : std::ldexp(float(fraction + 1024), exponent - 25);
+    return stored >> 15 ? -magnitude : magnitude;
+  }
+  /// Rounds to nearest, ties to even; a NaN stays one.
+  static uint16_t store(float value) {
+    const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+    if (std::isnan(value))
+      return sign | 0x7e00;
+    const float magnitude = std::fabs(value);
+    if (magnitude >= 65520) // half a unit above the largest number
+      return sign | 0x7c00;
+    const int exponent = magnitude < 0x1p-14f ? -14 : std::ilogb(magnitude);
+    // In units of the last bit; from 1024 on the first one is the exponent's.
+    const float units = std::nearbyint(std::ldexp(magnitude, 10 - exponent));
+    return uint16_t(sign + (exponent + 14) * 1024 + int(units));
+  }
+};
 } // namespace
 
 /// Calls `visitor` with the traits of `element`.
@@ -55,11 +82,14 @@ static void withElement(ppx::ElementType element, Visitor visitor) {
     return visitor(Plain<double, double>());
   case ppx::ElementType_bf16:
     return visitor(Bf16());
+  case ppx::ElementType_f16:
+    return visitor(F16());
   // Unsigned, so that sums wrap.
   case ppx::ElementType_i32:
     return visitor(Plain<uint32_t, uint32_t>());
   case ppx::ElementType_i64:
     return visitor(Plain<uint64_t, uint64_t>());
+  case ppx::ElementType_i8:
   case ppx::ElementType_i1:
     return visitor(Plain<uint8_t, uint8_t>());
   }
@@ -69,7 +99,7 @@ template <typename Value>
 static Value combine(ppx::Reduction reduction, Value a, Value b) {
   // Compares integers as signed numbers.
   auto less = [](Value x, Value y) {
-    if constexpr (std::is_integral_v<Value> && sizeof(Value) > 1)
+    if constexpr (std::is_integral_v<Value>)
       return std::make_signed_t<Value>(x) < std::make_signed_t<Value>(y);
     else
       return x < y;

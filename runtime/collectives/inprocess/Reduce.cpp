@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Reduce.h"
-#include "pprt/BFloat16.h"
+#include "pprt/ElementFormats.h"
 
 #include <algorithm>
 #include <cstring>
@@ -47,20 +47,6 @@ struct Or {
   template <typename T> T operator()(T a, T b) const { return a | b; }
 };
 
-/// Loads elements of one type into the accumulator, and stores them from it.
-template <typename T> struct Plain {
-  using Stored = T;
-  using Accumulator = T;
-  static T load(T value) { return value; }
-  static T store(T value) { return value; }
-};
-struct BFloat {
-  using Stored = uint16_t;
-  using Accumulator = float;
-  static float load(uint16_t value) { return fromBFloat16(value); }
-  static uint16_t store(float value) { return toBFloat16(value); }
-};
-
 struct Operands {
   const std::byte *const *sources;
   uint32_t sourceCount;
@@ -71,9 +57,9 @@ struct Operands {
   uint64_t count;
 };
 
-template <typename Type, typename Op> void reduceAs(const Operands &o) {
-  using Stored = typename Type::Stored;
-  typename Type::Accumulator accumulator[kBlock];
+template <typename Format, typename Op> void reduceAs(const Operands &o) {
+  using Stored = typename Format::Stored;
+  typename Format::Value accumulator[kBlock];
   Stored rounded[kBlock];
   for (uint64_t begin = 0; begin < o.count; begin += kBlock) {
     const uint64_t n = std::min(kBlock, o.count - begin);
@@ -82,13 +68,13 @@ template <typename Type, typename Op> void reduceAs(const Operands &o) {
           reinterpret_cast<const Stored *>(o.sources[s] + o.offset) + begin;
       if (s == 0)
         for (uint64_t i = 0; i < n; ++i)
-          accumulator[i] = Type::load(source[i]);
+          accumulator[i] = Format::load(source[i]);
       else
         for (uint64_t i = 0; i < n; ++i)
-          accumulator[i] = Op()(accumulator[i], Type::load(source[i]));
+          accumulator[i] = Op()(accumulator[i], Format::load(source[i]));
     }
     for (uint64_t i = 0; i < n; ++i)
-      rounded[i] = Type::store(accumulator[i]);
+      rounded[i] = Format::store(accumulator[i]);
     for (uint32_t t = 0; t < o.targetCount; ++t)
       std::memcpy(reinterpret_cast<Stored *>(o.targets[t] + o.targetOffset) +
                       begin,
@@ -96,28 +82,27 @@ template <typename Type, typename Op> void reduceAs(const Operands &o) {
   }
 }
 
-template <typename Type>
-void reduceNumbers(ppx::Reduction reduction, const Operands &operands) {
+/// Logic is for integers.
+template <typename Format>
+void reduceAs(ppx::Reduction reduction, const Operands &operands) {
+  constexpr bool isInteger = std::is_integral_v<typename Format::Value>;
   switch (reduction) {
   case ppx::Reduction_max:
-    return reduceAs<Type, Max>(operands);
+    return reduceAs<Format, Max>(operands);
   case ppx::Reduction_min:
-    return reduceAs<Type, Min>(operands);
-  default:
-    return reduceAs<Type, Sum>(operands);
-  }
-}
-
-template <typename T>
-void reduceIntegers(ppx::Reduction reduction, const Operands &operands) {
-  switch (reduction) {
+    return reduceAs<Format, Min>(operands);
   case ppx::Reduction_and_:
-    return reduceAs<Plain<T>, And>(operands);
+    if constexpr (isInteger)
+      return reduceAs<Format, And>(operands);
+    break;
   case ppx::Reduction_or_:
-    return reduceAs<Plain<T>, Or>(operands);
-  default:
-    return reduceNumbers<Plain<T>>(reduction, operands);
+    if constexpr (isInteger)
+      return reduceAs<Format, Or>(operands);
+    break;
+  case ppx::Reduction_sum:
+    break;
   }
+  reduceAs<Format, Sum>(operands);
 }
 
 } // namespace
@@ -129,18 +114,7 @@ void inprocess::reduce(ppx::ElementType element, ppx::Reduction reduction,
                        uint64_t count) {
   const Operands operands = {sources,     sourceCount,  offset, targets,
                              targetCount, targetOffset, count};
-  switch (element) {
-  case ppx::ElementType_f32:
-    return reduceNumbers<Plain<float>>(reduction, operands);
-  case ppx::ElementType_f64:
-    return reduceNumbers<Plain<double>>(reduction, operands);
-  case ppx::ElementType_bf16:
-    return reduceNumbers<BFloat>(reduction, operands);
-  case ppx::ElementType_i32:
-    return reduceIntegers<int32_t>(reduction, operands);
-  case ppx::ElementType_i64:
-    return reduceIntegers<int64_t>(reduction, operands);
-  case ppx::ElementType_i1:
-    return reduceIntegers<uint8_t>(reduction, operands);
-  }
+  withFormat(element, [&](auto format) {
+    reduceAs<decltype(format)>(reduction, operands);
+  });
 }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernel of all reductions in collectives. The caller fixes the order, so
-// that bits depend on neither chunks nor timing; bf16 is added in f32 and
+// that bits depend on neither chunks nor timing; floats of 16 bits are added in f32 and
 // rounded once.
 //
 //===----------------------------------------------------------------------===//

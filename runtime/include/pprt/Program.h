@@ -34,6 +34,11 @@ InstructionList &instructionsOf(ppx::ProgramT &program, Section section);
 
 /// Returns the bytes of one element in memory; i1 takes a whole byte.
 uint64_t elementSize(ppx::ElementType element);
+/// i8, i32 or i64.
+bool isInteger(ppx::ElementType element);
+bool isFloat(ppx::ElementType element);
+/// A float of less than 32 bits, which is computed and summed in f32.
+bool isNarrowFloat(ppx::ElementType element);
 
 /// Returns the bytes of a dense tensor; nothing from 2^63 on.
 std::optional<uint64_t> denseBytes(const std::vector<uint64_t> &shape,

@@ -44,14 +44,17 @@ enum {
   PPRT_INTERRUPTED = 130 /* is_interrupted or a caller of pprt_agree said so */
 };
 
-/* Element types in memory; PPRT_I1 takes a byte, PPRT_BF16 two. */
+/* Element types in memory. PPRT_I1 takes a byte, PPRT_BF16 and PPRT_F16 (IEEE
+   half precision) take two. */
 typedef enum {
   PPRT_F32,
   PPRT_F64,
   PPRT_BF16,
   PPRT_I32,
   PPRT_I64,
-  PPRT_I1
+  PPRT_I1,
+  PPRT_F16,
+  PPRT_I8
 } pprt_element;
 
 typedef enum {

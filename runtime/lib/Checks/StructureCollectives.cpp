@@ -67,8 +67,7 @@ static bool canReduce(ppx::ElementType element, ppx::Reduction reduction) {
   case ppx::Reduction_or_:
     break;
   }
-  return element == ppx::ElementType_i1 || element == ppx::ElementType_i32 ||
-         element == ppx::ElementType_i64;
+  return isInteger(element) || element == ppx::ElementType_i1;
 }
 
 void checks::checkCollectiveTensors(

@@ -21,9 +21,9 @@ Status cpu::verifyContraction(const ppx::ContractionT &contraction) {
   for (ppx::ElementType element :
        {contraction.element, contraction.out_element})
     if (element != ppx::ElementType_f32 && element != ppx::ElementType_f64 &&
-        element != ppx::ElementType_bf16)
+        !isNarrowFloat(element))
       return Status(ExitCode::badArtifact,
-                    std::string("contraction expects f32, f64 or bf16, got ") +
+                    std::string("contraction expects floats, got ") +
                         ppx::EnumNameElementType(element));
   for (const std::unique_ptr<ppx::EpilogueT> &epilogue : contraction.epilogues)
     if (writesMore(*epilogue) ||

@@ -21,7 +21,8 @@ namespace oneDnnMatmul {
 constexpr uint64_t kWork = 1 << 17;
 
 static bool takes(const ProductShape &shape) {
-  return shape.element != ppx::ElementType_f64 &&
+  return (shape.element == ppx::ElementType_f32 ||
+          shape.element == ppx::ElementType_bf16) &&
          shape.rows * shape.columns * shape.steps >= kCall;
 }
 
@@ -94,7 +95,7 @@ constexpr MatrixLibraryRules kRules = {{/*rows=*/512, /*columns=*/1024,
 namespace openBlasGemm {
 
 static bool takes(const ProductShape &shape) {
-  return shape.element != ppx::ElementType_bf16;
+  return !isNarrowFloat(shape.element);
 }
 
 /// Large products are packed into buffers that the library keeps. On processors
@@ -143,14 +144,18 @@ std::vector<Way> cpu::waysFor(const ppx::ContractionT &contraction,
   switch (contraction.element) {
   case ppx::ElementType_f64:
     return {{ppx::MatrixLibrary_openblas, ppx::ElementType_f64}};
+  // Without AVX-512 oneDNN's blocked products do not exist.
   case ppx::ElementType_bf16:
-    // Without AVX-512 oneDNN's blocked products do not exist.
     if (avx512)
       return {{ppx::MatrixLibrary_onednn_matmul, ppx::ElementType_bf16,
                /*isCertain=*/false},
               matmul,
               gemm,
               openblas};
+    return {gemm, openblas};
+  case ppx::ElementType_f16:
+    if (avx512)
+      return {matmul, gemm, openblas};
     return {gemm, openblas};
   default:
     if (!isTiny && avx512)

@@ -63,11 +63,11 @@ Status refuse(const std::string &expected, const std::string &got) {
 Status verifyTypes(const ppx::ContractionT &c) {
   const bool isKnown = c.element == ppx::ElementType_f32 ||
                        c.element == ppx::ElementType_f64 ||
-                       c.element == ppx::ElementType_bf16;
-  const bool isWidened = c.element == ppx::ElementType_bf16 &&
+                       isNarrowFloat(c.element);
+  const bool isWidened = isNarrowFloat(c.element) &&
                          c.out_element == ppx::ElementType_f32;
   if (!isKnown || (c.out_element != c.element && !isWidened))
-    return refuse("f32, f64 or bf16, of which f32 may come",
+    return refuse("f32, f64, bf16 or f16, of which the last two may give f32",
                   std::string(ppx::EnumNameElementType(c.element)) + " to " +
                       ppx::EnumNameElementType(c.out_element));
   return {};

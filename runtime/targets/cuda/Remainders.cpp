@@ -167,7 +167,7 @@ std::vector<MatrixProducts>
 cuda::findParts(const ppx::ContractionT &contraction,
                 const MatrixProducts &products, uint64_t leastWork) {
   const bool usesTensorCores =
-      contraction.element == ppx::ElementType_bf16 ||
+      isNarrowFloat(contraction.element) ||
       (contraction.element == ppx::ElementType_f32 && contraction.tf32);
   if (!usesTensorCores)
     return {products};

@@ -153,6 +153,15 @@ TEST_F(FilesTest, SafeTensorsConvertFloats) {
   EXPECT_EQ(narrow[0], 0x3f81);
   EXPECT_EQ(narrow[1], 0x3f80);
   EXPECT_EQ(narrow[2], 0x7f80);
+  // The same of f16, from 2048 on in steps of two.
+  wide[0] = 2049 + 0x1p-30, wide[1] = 2049;
+  file = makeFile(header, 0) + bytesOf<double>({wide, wide + 3});
+  open = SafeTensors::open(put("p", file));
+  ASSERT_TRUE(open) << open.status().message();
+  ASSERT_TRUE(open->read("w", ElementType_f16, {3}, narrow).ok());
+  EXPECT_EQ(narrow[0], 0x6801);
+  EXPECT_EQ(narrow[1], 0x6800);
+  EXPECT_EQ(narrow[2], 0x7c00);
 }
 
 TEST_F(FilesTest, SafeTensorsThatDoNotFit) {

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Problem.h"
-#include "pprt/BFloat16.h"
+#include "pprt/NarrowFloats.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,8 @@ double load(cudaDataType type, const std::byte *at) {
   }
   uint16_t bits;
   std::memcpy(&bits, at, 2);
-  return pprt::fromBFloat16(bits);
+  return type == CUDA_R_16F ? pprt::fromFloat16(bits)
+                            : pprt::fromBFloat16(bits);
 }
 
 void store(cudaDataType type, std::byte *at, double value) {
@@ -40,7 +41,8 @@ void store(cudaDataType type, std::byte *at, double value) {
     const auto narrow = float(value);
     std::memcpy(at, &narrow, 4);
   } else {
-    const uint16_t bits = pprt::toBFloat16(float(value));
+    const uint16_t bits = type == CUDA_R_16F ? pprt::toFloat16(float(value))
+                                             : pprt::toBFloat16(float(value));
     std::memcpy(at, &bits, 2);
   }
 }

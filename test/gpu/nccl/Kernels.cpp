@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Objects.h"
+#include "pprt/NarrowFloats.h"
 
 #include <algorithm>
 #include <cmath>
@@ -285,8 +286,10 @@ ncclResult_t nccl::endGroup() {
 
 uint64_t nccl::sizeOf(ncclDataType_t type) {
   switch (type) {
+  case ncclInt8:
   case ncclUint8:
     return 1;
+  case ncclFloat16:
   case ncclBfloat16:
     return 2;
   case ncclInt32:
@@ -304,6 +307,10 @@ const char *nccl::nameOf(ncclDataType_t type) {
   switch (type) {
   case ncclUint8:
     return "u8";
+  case ncclInt8:
+    return "i8";
+  case ncclFloat16:
+    return "f16";
   case ncclBfloat16:
     return "bf16";
   case ncclInt32:
@@ -329,6 +336,12 @@ struct BrainFloat {
   using Stored = __nv_bfloat16;
   static float load(Stored value) { return __bfloat162float(value); }
   static Stored store(float value) { return __float2bfloat16_rn(value); }
+};
+
+struct HalfFloat {
+  using Stored = uint16_t;
+  static float load(Stored value) { return pprt::fromFloat16(value); }
+  static Stored store(float value) { return pprt::toFloat16(value); }
 };
 
 template <typename T> T combine(ncclRedOp_t reduction, T a, T b) {
@@ -396,6 +409,10 @@ void nccl::reduce(ncclDataType_t type, ncclRedOp_t reduction,
   switch (type) {
   case ncclUint8:
     return reduceAs<Plain<uint8_t>>(reduction, from, to, count, errors);
+  case ncclInt8:
+    return reduceAs<Plain<int8_t>>(reduction, from, to, count, errors);
+  case ncclFloat16:
+    return reduceAs<HalfFloat>(reduction, from, to, count, errors);
   case ncclInt32:
     return reduceAs<Plain<int32_t>>(reduction, from, to, count, errors);
   case ncclInt64:

@@ -57,14 +57,40 @@ static float narrow(double value, Rounding rounding) {
   return rounded<float>(rounding, [&] { return float(x); });
 }
 
-static double fromSmall(uint64_t bits) {
-  return toFloat((bits & 0xFFFF) << 16);
+static bool isSmall(Type type) {
+  return type == Type::BF16 || type == Type::F16;
 }
 
-/// The nearest bf16.
-static uint16_t toSmall(double value) {
+/// Of bf16 or f16.
+static double fromSmall(Type type, uint64_t bits) {
+  if (type == Type::BF16)
+    return toFloat((bits & 0xFFFF) << 16);
+  const int exponent = int(bits >> 10 & 31), fraction = int(bits & 1023);
+  const double size = exponent == 0   ? std::ldexp(fraction, -24)
+                      : exponent < 31 ? std::ldexp(fraction + 1024, exponent - 25)
+                      : fraction == 0 ? std::numeric_limits<double>::infinity()
+                                      : std::numeric_limits<double>::quiet_NaN();
+  return bits >> 15 & 1 ? -size : size;
+}
+
+/// The nearest f16.
+static uint16_t toHalf(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(value);
+  if (size >= 65520) // half a unit above the largest number
+    return sign | 0x7C00;
+  // In units of the last bit; from 1024 on the first one is the exponent's.
+  const int exponent = size < std::ldexp(1.0, -14) ? -14 : std::ilogb(size);
+  const double units = std::nearbyint(std::ldexp(size, 10 - exponent));
+  return uint16_t(sign + (exponent + 14) * 1024 + int(units));
+}
+
+/// The nearest bf16 or f16.
+static uint16_t toSmall(Type type, double value) {
   if (std::isnan(value))
     return 0x7FFF;
+  if (type == Type::F16)
+    return toHalf(value);
   // By an f32 that is rounded to odd: so it is rounded once.
   const float cut = narrow(value, Rounding::Zero);
   const uint64_t bits = toBits(cut) | (double(cut) != value);
@@ -74,12 +100,13 @@ static uint16_t toSmall(double value) {
 
 /// The same of what `compute` gives in f64: it is cut towards zero, then
 /// rounded to odd, so that rounding that is rounding once.
-template <typename Function> static uint16_t computeSmall(Function compute) {
+template <typename Function>
+static uint16_t computeSmall(Type type, Function compute) {
   std::feclearexcept(FE_INEXACT);
   const double cut = compute();
-  return toSmall(std::fetestexcept(FE_INEXACT) && std::isfinite(cut)
-                     ? toDouble(toBits(cut) | 1)
-                     : cut);
+  return toSmall(type, std::fetestexcept(FE_INEXACT) && std::isfinite(cut)
+                           ? toDouble(toBits(cut) | 1)
+                           : cut);
 }
 
 //===----------------------------------------------------------------------===//
@@ -341,15 +368,28 @@ bool ptx::compute(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
     result = toBits(value);
     return isKnown;
   }
-  case Type::BF16: {
+  case Type::BF16:
+  case Type::F16: {
     Instruction exact = i;
     exact.rounding = Rounding::Zero;
-    result = computeSmall([&] {
+    const auto from = [&](uint64_t bits) { return fromSmall(i.type, bits); };
+    result = computeSmall(i.type, [&] {
       double value = 0;
-      isKnown =
-          computeFloat(exact, fromSmall(a), fromSmall(b), fromSmall(c), value);
+      isKnown = computeFloat(exact, from(a), from(b), from(c), value);
       return value;
     });
+    return isKnown;
+  }
+  case Type::S16x2:
+  case Type::U16x2: {
+    Instruction one = i;
+    one.type = i.type == Type::S16x2 ? Type::S16 : Type::U16;
+    result = 0;
+    for (unsigned at : {0, 16}) {
+      uint64_t part = 0;
+      isKnown &= computeInteger(one, a >> at, b >> at, c >> at, carry, part);
+      result |= (part & 0xFFFF) << at;
+    }
     return isKnown;
   }
   default:
@@ -358,9 +398,9 @@ bool ptx::compute(const Instruction &i, uint64_t a, uint64_t b, uint64_t c,
 }
 
 static double readFloat(Type type, uint64_t bits) {
-  return type == Type::F64    ? toDouble(bits)
-         : type == Type::BF16 ? fromSmall(bits)
-                              : toFloat(bits);
+  return type == Type::F64 ? toDouble(bits)
+         : isSmall(type)   ? fromSmall(type, bits)
+                           : toFloat(bits);
 }
 
 bool ptx::compare(const Instruction &i, uint64_t a, uint64_t b) {
@@ -421,13 +461,13 @@ uint64_t ptx::convert(const Instruction &i, uint64_t value) {
       x = std::isnan(x) ? 0 : std::min(1.0, std::max(0.0, x));
     if (to == Type::F64)
       return toBits(x);
-    return to == Type::BF16 ? toSmall(x)
-                            : toBits(narrow(x, i.toInteger ? Rounding::Nearest
-                                                           : i.rounding));
+    return isSmall(to) ? toSmall(to, x)
+                       : toBits(narrow(x, i.toInteger ? Rounding::Nearest
+                                                      : i.rounding));
   }
   const uint64_t number = extend(i.from, value);
-  if (!isFloat(to))
-    return number;
+  if (!isFloat(to)) // a register that is wider than its type is filled
+    return extend(to, number);
   volatile uint64_t unsignedNumber = number;
   volatile int64_t signedNumber = int64_t(number);
   const auto as = [&](auto zero, Rounding rounding) {
@@ -436,14 +476,14 @@ uint64_t ptx::convert(const Instruction &i, uint64_t value) {
       return isSigned(i.from) ? T(signedNumber) : T(unsignedNumber);
     });
   };
-  if (to == Type::BF16)
-    return computeSmall([&] { return as(0.0, Rounding::Zero); });
+  if (isSmall(to))
+    return computeSmall(to, [&] { return as(0.0, Rounding::Zero); });
   return to == Type::F64 ? toBits(as(0.0, i.rounding))
                          : toBits(as(0.0f, i.rounding));
 }
 
 uint64_t ptx::convertPair(const Instruction &i, uint64_t high, uint64_t low) {
   Instruction one = i;
-  one.type = Type::BF16;
+  one.type = i.type == Type::BF16x2 ? Type::BF16 : Type::F16;
   return convert(one, high) << 16 | convert(one, low);
 }

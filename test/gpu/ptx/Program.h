@@ -26,7 +26,7 @@ namespace ptx {
 #define PP_PTX_TYPES(X)                                                        \
   X(B8, 1), X(B16, 2), X(B32, 4), X(B64, 8), X(U8, 1), X(U16, 2), X(U32, 4),   \
       X(U64, 8), X(S8, 1), X(S16, 2), X(S32, 4), X(S64, 8), X(BF16, 2),        \
-      X(F32, 4), X(F64, 8), X(Pred, 1), X(BF16x2, 4)
+      X(F32, 4), X(F64, 8), X(Pred, 1), X(BF16x2, 4), X(F16, 2), X(F16x2, 4), X(S16x2, 4), X(U16x2, 4)
 
 #define PP_ENUMERATOR(name, ...) name
 enum class Op : uint8_t { PP_PTX_OPS(PP_ENUMERATOR) };
@@ -40,8 +40,8 @@ inline unsigned bytesOf(Type type) {
   return kBytes[size_t(type)];
 }
 inline bool isFloat(Type type) {
-  return type == Type::BF16 || type == Type::F32 || type == Type::F64 ||
-         type == Type::BF16x2;
+  return type == Type::BF16 || type == Type::F16 || type == Type::F32 ||
+         type == Type::F64 || type == Type::BF16x2 || type == Type::F16x2;
 }
 inline bool isSigned(Type type) {
   return type >= Type::S8 && type <= Type::S64;

@@ -22,12 +22,9 @@ namespace pprt::host {
 /// Prints `[2, 3]`.
 std::string printShape(const std::vector<uint64_t> &shape);
 
-/// Floating-point types that occur in files.
-enum class FloatType { f16, bf16, f32, f64 };
-
-/// Converts `count` elements to `to`, one of f32, f64 and bf16, rounding to
+/// Converts `count` floats of type `from` to floats of type `to`, rounding to
 /// nearest, ties to even.
-void convertFloats(FloatType from, const void *in, ppx::ElementType to,
+void convertFloats(ppx::ElementType from, const void *in, ppx::ElementType to,
                    void *out, size_t count);
 
 } // namespace pprt::host

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads .npy files of versions 1 and 2 that hold a row-major, little-endian
-// array of f4, f8, i4 or i8, and writes such files.
+// array of f2, f4, f8, i1, i4 or i8, and writes such files.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_NPY_H
@@ -22,7 +22,7 @@ public:
   /// Reads and checks the header; elements are read on demand.
   static Expected<NpyFile> open(const std::string &path);
 
-  /// One of f32, f64, i32 and i64.
+  /// One of f16, f32, f64, i8, i32 and i64.
   ppx::ElementType element() const { return type; }
   const std::vector<uint64_t> &shape() const { return dimensions; }
   const std::string &path() const { return file.path(); }
@@ -43,7 +43,7 @@ private:
   uint64_t dataOffset = 0;
 };
 
-/// Writes the array at `data`; `element` is f32, f64, i32 or i64.
+/// Writes the array at `data`; `element` is one of these types.
 Status writeNpy(const std::string &path, ppx::ElementType element,
                 const std::vector<uint64_t> &shape, const void *data);
 

@@ -18,6 +18,7 @@
 #include "UpdateRules.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "pp/Analysis/ValueNames.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
 #include "pp/IR/PlanKeys.h"
@@ -36,17 +37,21 @@ namespace {
 
 class PrecisionWriter {
 public:
-  PrecisionWriter(func::FuncOp main, FloatType low)
+  PrecisionWriter(func::FuncOp main, FloatType low, PlanAttr plan)
       : main(main), builder(main.getContext()), low(low),
-        batch(getBatchDependent(main)) {}
+        batch(getBatchDependent(main)),
+        toWide(plan.getWord(PlanKey::PrecisionWide)),
+        toLow(plan.getWord(PlanKey::PrecisionLow)) {}
 
-  void run();
+  LogicalResult run();
 
 private:
   bool isWide(Value value) const { return getElementTypeOrSelf(value).isF32(); }
   /// Whether this pass gave `value` the low type; the model may use it, too.
   bool isLow(Value value) const { return made.contains(value); }
   bool isShared(Value value) const { return !batch.contains(value); }
+  /// What the plan says of single ops counts before the policy.
+  LogicalResult findRules();
   /// Finds the values that an op of rule Low reads, also through ops that move
   /// elements.
   void findWanted();
@@ -63,6 +68,8 @@ private:
   OpBuilder builder;
   FloatType low;
   const DenseSet<Value> batch;
+  ValuePatterns toWide, toLow;
+  DenseMap<Operation *, PrecisionRule> rules;
   /// The op that is written now.
   Operation *reader = nullptr;
   DenseSet<Value> wanted, made;
@@ -71,7 +78,7 @@ private:
 
 void PrecisionWriter::findWanted() {
   for (Operation &op : llvm::reverse(main.getBody().front())) {
-    const PrecisionRule rule = getPrecisionRule(&op, batch);
+    const PrecisionRule rule = rules.at(&op);
     const bool wants =
         rule == PrecisionRule::Low ||
         (rule == PrecisionRule::Moves && op.getNumResults() == 1 &&
@@ -158,7 +165,7 @@ void PrecisionWriter::convertOperands(Operation *op, bool toLow) {
 
 void PrecisionWriter::write(Operation *op) {
   reader = op;
-  const PrecisionRule rule = getPrecisionRule(op, batch);
+  const PrecisionRule rule = rules.at(op);
   const bool isComputedLow = computesLow(op, rule);
   // A convert of the model takes what there is.
   if (!isa<ConvertOp>(op))
@@ -175,7 +182,31 @@ void PrecisionWriter::write(Operation *op) {
   }
 }
 
-void PrecisionWriter::run() {
+LogicalResult PrecisionWriter::findRules() {
+  for (Operation &op : main.getBody().front()) {
+    const bool isToWide = toWide.match(&op), isToLow = toLow.match(&op);
+    if (isToWide && isToLow)
+      return op.emitOpError()
+             << "of \"" << getOpName(&op)
+             << "\" is named by precision.f32 and by precision.low; leave one "
+                "of them out";
+    rules[&op] = isToWide  ? PrecisionRule::Wide
+                 : isToLow ? PrecisionRule::Low
+                           : getPrecisionRule(&op, batch);
+  }
+  for (auto [key, patterns] :
+       {std::pair("precision.f32", &toWide), {"precision.low", &toLow}})
+    if (std::optional<StringRef> pattern = patterns->findUnmatched())
+      return main.emitError(key)
+             << "=\"" << *pattern
+             << "\" names no op; names are those of ops' locations, such as "
+                "lm_head, and an op may follow: \"h.*.attn exp\"";
+  return success();
+}
+
+LogicalResult PrecisionWriter::run() {
+  if (failed(findRules()))
+    return failure();
   findWanted();
   reader = &main.getBody().front().front();
   for (BlockArgument argument : main.getArguments())
@@ -185,6 +216,7 @@ void PrecisionWriter::run() {
   for (Operation *op : llvm::to_vector(
            llvm::make_pointer_range(main.getBody().front().getOperations())))
     write(op);
+  return success();
 }
 
 } // namespace
@@ -243,12 +275,13 @@ struct LowerPrecisionPass : pp::impl::LowerPrecisionBase<LowerPrecisionPass> {
       return;
     if (failed(checkModel(*main, precision)))
       return signalPassFailure();
-    if (precision == "f16") {
-      PrecisionWriter(*main, Float16Type::get(&getContext())).run();
+    FloatType low = BFloat16Type::get(&getContext());
+    if (precision == "f16")
+      low = Float16Type::get(&getContext());
+    if (failed(PrecisionWriter(*main, low, *plan).run()))
+      return signalPassFailure();
+    if (low.isF16())
       addLossScale(*main);
-    } else {
-      PrecisionWriter(*main, BFloat16Type::get(&getContext())).run();
-    }
   }
 };
 } // namespace

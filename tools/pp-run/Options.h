@@ -29,6 +29,10 @@ struct Options {
   uint64_t seed = 0;
   /// Files; empty: none.
   std::string parameters, save, report, trace, metrics, reference, code;
+  /// Whether the dry run reports what fills the memory, and to which file;
+  /// empty: text on standard output.
+  bool reportsMemory = false;
+  std::string memoryReport;
   /// How many of the last steps the trace has.
   uint64_t traceSteps = 1;
   /// The device of the ranks, one of pprt::deviceNames().

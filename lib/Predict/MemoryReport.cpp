@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 using namespace pp::predict;
 using namespace pprt;
@@ -27,7 +28,7 @@ const std::array<MemoryClass, ppx::SlotClass_MAX + 1>
         {ppx::SlotClass_gradient, 'G', "gradients", "#e15759"},
         {ppx::SlotClass_activation, 'A', "activations", "#76b7a0"},
         {ppx::SlotClass_input, 'I', "inputs", "#c3dfb0"},
-        {ppx::SlotClass_communication, 'M', "messages", "#f2b447"},
+        {ppx::SlotClass_communication, 'M', "messages", "#e9cf4a"},
         {ppx::SlotClass_workspace, 'W', "workspace", "#a8a29e"},
     }};
 
@@ -108,23 +109,30 @@ static std::vector<ClassBytes> measureCurve(const ppx::ProgramT &program,
   return curve;
 }
 
-/// Instructions of the other queues belong to the action around them.
+/// Instructions of other queues belong to the action around them.
 static std::vector<BodyPart> findParts(const ppx::ProgramT &program) {
   std::vector<BodyPart> parts;
   for (size_t i = 0; i < program.body.size(); ++i) {
     const ppx::InstructionT &instruction = *program.body[i];
-    const bool computes =
-        program.queues[instruction.queue]->kind == ppx::QueueKind_compute &&
-        instruction.opcode != ppx::Opcode_step;
+    if (program.queues[instruction.queue]->kind != ppx::QueueKind_compute ||
+        instruction.opcode == ppx::Opcode_step)
+      continue;
     const std::string name = actionName(instruction);
-    if (parts.empty() || (computes && parts.back().name != name))
-      parts.push_back({instruction.phase, name, i, i});
-    parts.back().end = i + 1;
+    if (!parts.empty() && parts.back().name == name)
+      continue;
+    if (!parts.empty())
+      parts.back().end = i;
+    parts.push_back({instruction.phase, name, parts.empty() ? 0 : i, 0});
   }
+  if (!parts.empty())
+    parts.back().end = program.body.size();
   return parts;
 }
 
+/// A workspace has bytes, but no type.
 static std::string printType(const ppx::SlotT &slot) {
+  if (slot.slot_class == ppx::SlotClass_workspace)
+    return "";
   std::string text;
   for (uint64_t size : slot.shape)
     text += std::to_string(size) + "x";
@@ -141,8 +149,16 @@ static void addShare(std::vector<MemoryShare> &shares,
   shares[place->second].values += 1;
 }
 
-/// Adds up activations, with inputs, in order of the program's slots.
+/// Whether a layer comes before another in the model: h.2 before h.10.
+static bool isEarlier(const std::string &a, const std::string &b) {
+  const size_t ofA = a.rfind('.') + 1, ofB = b.rfind('.') + 1;
+  return std::forward_as_tuple(a.substr(0, ofA), a.size(), a) <
+         std::forward_as_tuple(b.substr(0, ofB), b.size(), b);
+}
+
+/// Adds up activations, with inputs.
 static void addShares(ProgramMemory &memory) {
+  const std::string outside = "outside of layers";
   std::map<std::string, size_t> layers, ops;
   for (const LiveValue &value : memory.values) {
     if (value.slotClass != ppx::SlotClass_activation &&
@@ -150,13 +166,19 @@ static void addShares(ProgramMemory &memory) {
       continue;
     const std::string_view layer = layerName(value.name);
     addShare(memory.layers, layers,
-             layer.empty() ? "outside of layers" : std::string(layer),
-             value.bytes);
+             layer.empty() ? outside : std::string(layer), value.bytes);
     addShare(memory.ops, ops,
              anyLayer(value.name) + (value.name.empty() ? "" : " ") +
                  opKind(value.op),
              value.bytes);
   }
+  std::stable_sort(memory.layers.begin(), memory.layers.end(),
+                   [&](const MemoryShare &a, const MemoryShare &b) {
+                     const bool isLast = a.name == outside;
+                     return isLast == (b.name == outside)
+                                ? isEarlier(a.name, b.name)
+                                : !isLast;
+                   });
   std::stable_sort(memory.ops.begin(), memory.ops.end(),
                    [](const MemoryShare &a, const MemoryShare &b) {
                      return a.bytes > b.bytes;

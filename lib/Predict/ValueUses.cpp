@@ -38,7 +38,8 @@ std::string pp::predict::opKind(const std::string &op) {
 ValueUses::ValueUses(const ppx::ArtifactT &artifact,
                      const ppx::ProgramT &program, const SlotLives &lives)
     : artifact(artifact), program(program), lives(lives),
-      uses(program.slots.size()), isModels(program.slots.size()) {
+      uses(program.slots.size()), places(program.slots.size()),
+      isModels(program.slots.size()) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (program.argument_slots[i] >= 0)
       isModels[program.argument_slots[i]] = artifact.arguments[i]->is_models;
@@ -46,8 +47,37 @@ ValueUses::ValueUses(const ppx::ArtifactT &artifact,
     add(i);
 }
 
+/// What is written lies where the instruction does. Instructions of the runtime
+/// have no place: their results have those of what they read. A sum keeps the
+/// place of its first part.
+void ValueUses::addNames(const ppx::InstructionT &instruction,
+                         const std::vector<SlotAccess> &accesses) {
+  std::vector<const std::string *> read;
+  for (SlotAccess access : accesses)
+    if (!access.writes)
+      read.push_back(places[access.slot]);
+  size_t number = 0;
+  for (SlotAccess access : accesses) {
+    if (!access.writes)
+      continue;
+    const std::string *place = &instruction.location;
+    if (place->empty() && number < read.size() && read[number])
+      place = read[number];
+    ++number;
+    const std::string *&known = places[access.slot];
+    const bool isSum = access.reads && program.slots[access.slot]->slot_class ==
+                                           ppx::SlotClass_gradient;
+    if (!isSum || !known || known->empty())
+      known = place;
+  }
+}
+
 void ValueUses::add(size_t index) {
-  for (SlotAccess access : accessesOf(artifact, *program.body[index])) {
+  const std::vector<SlotAccess> accesses =
+      accessesOf(artifact, *program.body[index]);
+  if (index <= lives.peak)
+    addNames(*program.body[index], accesses);
+  for (SlotAccess access : accesses) {
     const int32_t whole = program.slots[access.slot]->part_of;
     const uint32_t slot = whole < 0 ? access.slot : uint32_t(whole);
     if (!lives.slots[slot].contains(lives.peak))
@@ -130,12 +160,12 @@ std::string ValueUses::nameOf(const ppx::SlotT &slot, const Uses &its,
   const bool isArgument = slot.slot_class == ppx::SlotClass_parameter ||
                           slot.slot_class == ppx::SlotClass_optimizer ||
                           slot.slot_class == ppx::SlotClass_input;
-  if (isArgument || its.maker == none)
+  if (isArgument || its.maker == none || !places[number])
     return slot.name;
   const ppx::InstructionT &maker = *program.body[its.maker];
   if (slot.slot_class != ppx::SlotClass_gathered ||
       maker.opcode != ppx::Opcode_collective)
-    return maker.location;
+    return *places[number];
   // What is gathered bears the name of the parameter that it is made of.
   const size_t count = maker.arguments.size() / 2;
   for (size_t i = 0; i < count; ++i)
@@ -143,7 +173,7 @@ std::string ValueUses::nameOf(const ppx::SlotT &slot, const Uses &its,
         maker.arguments[count + i] == number &&
         part.slot_class == ppx::SlotClass_parameter)
       return part.name;
-  return maker.location;
+  return *places[number];
 }
 
 std::string ValueUses::reasonOf(const ppx::SlotT &slot, const Uses &its,

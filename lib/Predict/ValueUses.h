@@ -8,6 +8,7 @@
 
 #include "pp/Predict/MemoryReport.h"
 #include "pprt/MemoryUse.h"
+#include "pprt/SlotAccesses.h"
 
 namespace pp::predict {
 
@@ -40,6 +41,8 @@ private:
   };
 
   void add(size_t index);
+  void addNames(const pprt::ppx::InstructionT &instruction,
+                const std::vector<pprt::SlotAccess> &accesses);
   std::string nameOf(const pprt::ppx::SlotT &slot, const Uses &uses,
                      uint32_t number) const;
   std::string reasonOf(const pprt::ppx::SlotT &slot, const Uses &uses,
@@ -52,6 +55,8 @@ private:
   const pprt::SlotLives &lives;
   /// By slot.
   std::vector<Uses> uses;
+  /// The places of values at the peak.
+  std::vector<const std::string *> places;
   std::vector<bool> isModels;
 };
 

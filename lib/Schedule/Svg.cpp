@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Text is escaped; attributes come from code and are taken as they are.
+//
 //===----------------------------------------------------------------------===//
 #include "pp/Schedule/Svg.h"
 

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Any text is a name; bytes other than dots and digits have no meaning.
+//
 //===----------------------------------------------------------------------===//
 #include "pprt/LayerName.h"
 

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Coordinates are pixels from the upper left corner; colours are CSS names or
+// #rrggbb.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_SCHEDULE_SVG_H
 #define PP_SCHEDULE_SVG_H

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Names are dotted, as checkpoints spell them. A part that is a number counts
+// layers.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LAYERNAME_H
 #define PPRT_LAYERNAME_H

@@ -179,11 +179,17 @@ const Option options[] = {
      [](std::string_view v, Options &o) { return readResult(v, o.code); }},
     {"memory-limit", "BYTES",
      "refuse a program that needs more memory per rank, or per GPU for all "
-     "ranks on it, such as 512M or 1.5GiB (default 0: no limit). Memory of a "
-     "GPU's driver (context, code) and of NCCL is not counted",
+     "ranks on it, such as 512M or 1.5GiB (default 0: no limit), and list keys "
+     "that would save some. Memory of a GPU's driver (context, code) and of "
+     "NCCL is not counted",
      [](std::string_view v, Options &o) {
        return readLimit(v, o.memoryLimit);
      }},
+    {"fit", "",
+     "with --memory-limit: change keys of --parallelize until the program "
+     "fits, and say which",
+     [](std::string_view, Options &o) { return setSwitch(o.fit); },
+     needsCompiler},
     {"cache-limit", "BYTES",
      "keep no more compiled kernels than this for later runs (default 256M; 0: "
      "no limit)",
@@ -325,6 +331,8 @@ Status checkTogether(const Options &result,
     return usageError("'--reference' needs '--verify'");
   if (!result.code.empty() && !result.dryRun)
     return usageError("'--code' needs '--dry-run'");
+  if (result.fit && !result.memoryLimit)
+    return usageError("'--fit' needs '--memory-limit'");
   if (result.reportsMemory && !result.dryRun)
     return usageError("'--memory-report' needs '--dry-run'");
   if (result.dryRun)
@@ -354,8 +362,31 @@ Status checkTogether(const Options &result,
 
 } // namespace
 
+/// A word as a shell reads it.
+static std::string quote(std::string_view word) {
+  const bool isPlain =
+      word.find_first_of(" \t\n\"'\\$`*?[](){}<>|&;#~!") == word.npos;
+  if (isPlain && !word.empty())
+    return std::string(word);
+  std::string text = "'";
+  for (char c : word)
+    text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+/// The options but those that `--fit` would obey.
+static std::string printCommand(int argc, const char *const *argv) {
+  std::string text = "pp-run";
+  for (int i = 1; i < argc; ++i)
+    if (const std::string_view word = argv[i];
+        word.substr(0, 13) != "--parallelize" && word != "--fit")
+      text += " " + quote(word);
+  return text;
+}
+
 Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
   Options result;
+  result.command = printCommand(argc, argv);
   std::set<std::string_view> seen;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word =

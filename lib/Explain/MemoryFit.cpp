@@ -160,8 +160,9 @@ std::vector<KeyTrial> MemoryFit::tryAlone() {
     for (size_t step = 0; step < levers[lever].steps.size(); ++step)
       settings.push_back({{lever, step}});
   std::vector<KeyTrial> all;
-  for (const KeyTrial *trial : runAll(settings))
-    all.push_back(*trial);
+  for (auto [setting, trial] : llvm::zip_equal(settings, runAll(settings)))
+    if (trial->outcome || setting.begin()->second == 0)
+      all.push_back(*trial);
   return all;
 }
 

@@ -86,9 +86,8 @@ private:
     while (unit * 1024 < arena)
       unit *= 1024;
     double step = unit / 4;
-    for (double factor : {1, 2, 5, 10, 20, 50, 100, 200})
-      if (arena / step > 6)
-        step = unit * factor;
+    while (arena / step > 6)
+      step *= 2;
     std::string text;
     for (double bytes = 0; bytes <= arena; bytes += step) {
       text += line(kLeft, y(bytes), kLeft + kWidth, y(bytes), kGrid);

@@ -43,14 +43,16 @@ std::string pp::run::adviseOnMemory(const Options &options,
                    });
   pp::predict::Table table({"plans that need less memory", "saves", "arena",
                             "a step", "devices", "fits"});
-  std::string refused, best;
+  std::string others, best;
   for (const PlanTrial &trial : trials) {
     if (!trial.refusal.empty()) {
-      refused += trial.change + " is refused: " + trial.refusal + "\n";
+      others += trial.change + " is refused: " + trial.refusal + "\n";
       continue;
     }
-    if (trial.bytes >= arena)
+    if (trial.bytes >= arena) {
+      others += trial.change + " saves nothing\n";
       continue;
+    }
     if (best.empty())
       best = options.command + " " + printOption(trial);
     table.add({printOption(trial), printBytes(double(arena - trial.bytes)),
@@ -60,8 +62,8 @@ std::string pp::run::adviseOnMemory(const Options &options,
   }
   if (best.empty())
     return "";
-  return table.print() + refused + "the first as a command, or add --fit:\n  " +
-         best + "\n";
+  return table.print() + others + "the first as a command" +
+         (options.fit ? "" : ", or add --fit") + ":\n  " + best + "\n";
 }
 
 std::optional<PlanTrial>

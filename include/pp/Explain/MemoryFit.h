@@ -37,7 +37,8 @@ public:
   MemoryFit(mlir::ModuleOp model, std::string keys, ReadKeys read);
 
   /// Tries each step of each key alone: stronger remat and ZeRO, bf16, more
-  /// micro-batches, tp and pp instead of dp, sequence. In order of the keys.
+  /// micro-batches, pp and tp instead of dp, sequence. Leaves out stronger
+  /// steps that are refused.
   std::vector<KeyTrial> tryAlone();
 
   /// Finds a plan for as many devices whose ranks need at most `limit` bytes:

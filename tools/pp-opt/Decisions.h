@@ -23,8 +23,8 @@ struct Decisions {
 
   bool wantsPlan = false;
   Drawing wantsDrawing = Drawing::None;
-  bool wantsExplanation = false, wantsPrediction = false,
-       wantsMemory = false, wantsShardings = false;
+  bool wantsExplanation = false, wantsPrediction = false, wantsMemory = false,
+       wantsShardings = false;
   /// The file of the memory report, whose name says how it is spelled; empty:
   /// text on standard output.
   std::string memoryFile;

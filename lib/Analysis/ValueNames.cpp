@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/ValueNames.h"
 #include "pp/Analysis/Seeds.h"
-#include "llvm/ADT/StringExtras.h"
+#include "pprt/LayerName.h"
 
 using namespace mlir;
 using namespace pp;
@@ -16,16 +16,7 @@ StringRef pp::getOpName(Operation *op) {
 }
 
 StringRef pp::findLayerName(StringRef name) {
-  size_t end = 0;
-  while (end < name.size()) {
-    const size_t begin = end;
-    end = std::min(name.find('.', begin), name.size());
-    const StringRef part = name.slice(begin, end);
-    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
-      return name.take_front(end);
-    ++end;
-  }
-  return {};
+  return StringRef(pprt::layerName(name));
 }
 
 StringRef pp::findLayerName(Operation *op) {

@@ -17,10 +17,7 @@ namespace pp {
 /// The name in the op's location, or an empty text.
 llvm::StringRef getOpName(mlir::Operation *op);
 
-/// The layer that `name` lies in: its beginning, up to the first part that is a
-/// number. Empty if it has none, as `lm_head`.
-///
-///     h.0.attn.c_attn -> h.0      layer1.0.conv1 -> layer1.0
+/// The layer that `name` lies in (pprt/LayerName.h), as h.0.
 llvm::StringRef findLayerName(llvm::StringRef name);
 llvm::StringRef findLayerName(mlir::Operation *op);
 

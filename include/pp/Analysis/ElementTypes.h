@@ -12,8 +12,8 @@
 
 namespace pp {
 
-/// The artifact's word for the element type; nothing for types that no tensor of
-/// the dialect has.
+/// The artifact's word for the element type; nothing for types that no tensor
+/// of the dialect has.
 std::optional<pprt::ppx::ElementType> toElementType(mlir::Type element);
 
 } // namespace pp

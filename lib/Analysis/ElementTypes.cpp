@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// From MLIR's types to those of runtime/schema/ppx.fbs. Whoever is given other
+// input than a verified module reports a type that has none.
+//
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/ElementTypes.h"
 #include "mlir/IR/BuiltinTypes.h"

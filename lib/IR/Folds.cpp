@@ -64,13 +64,12 @@ static bool isExact(Type from, Type to) {
     return true;
   auto toFloat = dyn_cast<FloatType>(to);
   if (auto fromFloat = dyn_cast<FloatType>(from))
-    return toFloat &&
-           APFloat::isRepresentableBy(fromFloat.getFloatSemantics(),
-                                      toFloat.getFloatSemantics());
+    return toFloat && APFloat::isRepresentableBy(fromFloat.getFloatSemantics(),
+                                                 toFloat.getFloatSemantics());
   const unsigned width = from.getIntOrFloatBitWidth();
-  return toFloat ? width <= APFloat::semanticsPrecision(
-                                toFloat.getFloatSemantics())
-                 : width <= to.getIntOrFloatBitWidth();
+  return toFloat
+             ? width <= APFloat::semanticsPrecision(toFloat.getFloatSemantics())
+             : width <= to.getIntOrFloatBitWidth();
 }
 
 OpFoldResult ConvertOp::fold(FoldAdaptor) {

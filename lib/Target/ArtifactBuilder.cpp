@@ -29,8 +29,9 @@ FailureOr<ppx::ElementType> convertElement(RankedTensorType type,
                                            Location location) {
   if (auto element = toElementType(type.getElementType()))
     return *element;
-  return emitError(location) << "expects elements of a type that artifacts have, got "
-                             << type.getElementType();
+  return emitError(location)
+         << "expects elements of a type that artifacts have, got "
+         << type.getElementType();
 }
 
 template <typename To, typename From>

@@ -36,8 +36,8 @@ struct LinalgBuilder {
   /// `value`, whose elements become those of `type`.
   mlir::Value convert(mlir::Value value, mlir::RankedTensorType type);
   /// Added up over all `loops` but those of `type`, which come first, the
-  /// products of two operands; `maps` says where they are read. narrow floats are summed
-  /// in f32 and rounded once.
+  /// products of two operands; `maps` says where they are read. narrow floats
+  /// are summed in f32 and rounded once.
   mlir::Value sumProducts(mlir::RankedTensorType type,
                           mlir::ValueRange operands,
                           llvm::ArrayRef<mlir::AffineMap> maps, int64_t loops);

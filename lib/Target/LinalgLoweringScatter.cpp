@@ -4,10 +4,10 @@
 //
 // A row of the table is the sum of its old value and of its updates, in their
 // order. If the table's elements can hold a sum, each update is added to its
-// row. Elements of narrow floats cannot: there all updates of a row are added when the
-// first one's turn comes, in f32, and rounded once. Linked lists, of a number
-// for each row and each update, hold the updates of a row; a table of sums
-// would take more memory than the table itself.
+// row. Elements of narrow floats cannot: there all updates of a row are added
+// when the first one's turn comes, in f32, and rounded once. Linked lists, of a
+// number for each row and each update, hold the updates of a row; a table of
+// sums would take more memory than the table itself.
 //
 //===----------------------------------------------------------------------===//
 #include "LinalgLowering.h"

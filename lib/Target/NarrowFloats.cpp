@@ -70,7 +70,8 @@ Value *BitsKeeper::widenHalf(Value *bits) {
   Value *subnormal = asI32(b.CreateFSub(
       asF32(b.CreateAdd(magnitude, literal(kBias + kLeast))), offset));
   Value *isSubnormal = b.CreateICmpULT(magnitude, literal(kLeast));
-  return asF32(b.CreateOr(sign, b.CreateSelect(isSubnormal, subnormal, normal)));
+  return asF32(
+      b.CreateOr(sign, b.CreateSelect(isSubnormal, subnormal, normal)));
 }
 
 /// Rounds to nearest, ties to even. Beside 0.5 the last bit of an f32 counts

@@ -14,9 +14,9 @@ class TargetMachine;
 namespace pp {
 
 /// Keeps bf16 and f16 as bits. For a value of such a type, even one that only
-/// lives from one block to another, a processor that lacks it would need library
-/// functions. Conversions of bf16 are integer arithmetic by now; those of f16
-/// become so if the processor has none.
+/// lives from one block to another, a processor that lacks it would need
+/// library functions. Conversions of bf16 are integer arithmetic by now; those
+/// of f16 become so if the processor has none.
 void keepNarrowFloatsAsBits(llvm::Module &module,
                             const llvm::TargetMachine &machine);
 

@@ -94,11 +94,9 @@ static void fill(const ppx::InitializerT &initializer, uint64_t seed,
   const bool isBool = element == ppx::ElementType_i1;
   withFormat(element, [&](auto format) {
     using Format = decltype(format);
-    fill<typename Format::Stored>(
-        initializer, seed, run, [&](double value) {
-          return Format::store(
-              typename Format::Value(isBool ? value != 0 : value));
-        });
+    fill<typename Format::Stored>(initializer, seed, run, [&](double value) {
+      return Format::store(typename Format::Value(isBool ? value != 0 : value));
+    });
   });
 }
 

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
 #include "pprt/Artifact.h"
-#include "pprt/ElementFormats.h"
 #include "pprt/ControlGroup.h"
+#include "pprt/ElementFormats.h"
 
 #include <algorithm>
 #include <cstring>
@@ -377,13 +377,13 @@ double Session::scalar(uint32_t index) const {
       state->host->outputs[index].elementCount() != 1)
     return std::numeric_limits<double>::quiet_NaN();
   const std::byte *value = state->host->outputValues[index].data();
-  return withFormat(
-      state->artifact->outputs[index]->element, [value](auto format) {
-        using Format = decltype(format);
-        typename Format::Stored stored;
-        std::memcpy(&stored, value, sizeof(stored));
-        return double(Format::load(stored));
-      });
+  return withFormat(state->artifact->outputs[index]->element,
+                    [value](auto format) {
+                      using Format = decltype(format);
+                      typename Format::Stored stored;
+                      std::memcpy(&stored, value, sizeof(stored));
+                      return double(Format::load(stored));
+                    });
 }
 
 Measurements Session::State::measure(uint32_t rank) const {

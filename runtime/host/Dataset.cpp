@@ -366,10 +366,9 @@ Status RandomDataset::read(uint64_t step, size_t index, void *out) const {
     } else {
       double value =
           static_cast<double>(static_cast<int64_t>(bits) >> 11) * 0x1p-52;
-      convertFloats(ElementType_f64, &value, tensor.element,
-                    static_cast<char *>(out) +
-                        i * pprt::elementSize(tensor.element),
-                    1);
+      convertFloats(
+          ElementType_f64, &value, tensor.element,
+          static_cast<char *>(out) + i * pprt::elementSize(tensor.element), 1);
     }
   };
   const BatchLayout layout = layoutOf(index);

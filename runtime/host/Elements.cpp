@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every conversion goes through f64, which holds all values of the other floats.
+// Every conversion goes through f64, which holds all values of the other
+// floats.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Elements.h"
@@ -21,9 +22,9 @@ std::string pprt::host::printShape(const std::vector<uint64_t> &shape) {
   return text + "]";
 }
 
-/// The f32 that `value` is rounded to on the way to a narrower float. To nearest
-/// it would be rounded twice; rounded to odd, a discarded part stays visible in
-/// the last bit.
+/// The f32 that `value` is rounded to on the way to a narrower float. To
+/// nearest it would be rounded twice; rounded to odd, a discarded part stays
+/// visible in the last bit.
 static float roundToOdd(double value) {
   const float nearest = static_cast<float>(value);
   if (std::isnan(value) || nearest == value)
@@ -49,8 +50,7 @@ void pprt::host::convertFloats(ElementType from, const void *in, ElementType to,
           written = Output::store(
               static_cast<typename Output::Value>(roundToOdd(value)));
         else
-          written =
-              Output::store(static_cast<typename Output::Value>(value));
+          written = Output::store(static_cast<typename Output::Value>(value));
         std::memcpy(target + i * sizeof(written), &written, sizeof(written));
       }
     });

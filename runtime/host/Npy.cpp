@@ -75,12 +75,10 @@ private:
 };
 } // namespace
 
-static const NpyType npyTypes[] = {{"<f2", ElementType_f16, 2},
-                                   {"<f4", ElementType_f32, 4},
-                                   {"<f8", ElementType_f64, 8},
-                                   {"|i1", ElementType_i8, 1},
-                                   {"<i4", ElementType_i32, 4},
-                                   {"<i8", ElementType_i64, 8}};
+static const NpyType npyTypes[] = {
+    {"<f2", ElementType_f16, 2}, {"<f4", ElementType_f32, 4},
+    {"<f8", ElementType_f64, 8}, {"|i1", ElementType_i8, 1},
+    {"<i4", ElementType_i32, 4}, {"<i8", ElementType_i64, 8}};
 
 static const NpyType *findType(ElementType element) {
   for (const NpyType &type : npyTypes)
@@ -261,11 +259,11 @@ Status NpyFile::read(uint64_t first, uint64_t count, ElementType element,
   for (uint64_t i = 0; i < count; ++i) {
     const int64_t value = readInteger(type, stored.data() + i * bytes);
     if (!writeInteger(element, value, out, i))
-      return Status(ExitCode::io,
-                    path() + ": expects integers of " +
-                        std::to_string(8 * elementSize(element)) +
-                        " bits, got " + std::to_string(value) +
-                        " at element " + std::to_string(first + i));
+      return Status(ExitCode::io, path() + ": expects integers of " +
+                                      std::to_string(8 * elementSize(element)) +
+                                      " bits, got " + std::to_string(value) +
+                                      " at element " +
+                                      std::to_string(first + i));
   }
   return Status();
 }

@@ -41,20 +41,13 @@ struct StoredType {
 } // namespace
 
 static const StoredType storedTypes[] = {
-    {"F64", 8, ElementType_f64},
-    {"F32", 4, ElementType_f32},
-    {"F16", 2, ElementType_f16},
-    {"BF16", 2, ElementType_bf16},
-    {"F8_E4M3", 1, std::nullopt},
-    {"F8_E5M2", 1, std::nullopt},
-    {"I64", 8, ElementType_i64},
-    {"I32", 4, ElementType_i32},
-    {"I16", 2, std::nullopt},
-    {"I8", 1, ElementType_i8},
-    {"U64", 8, std::nullopt},
-    {"U32", 4, std::nullopt},
-    {"U16", 2, std::nullopt},
-    {"U8", 1, std::nullopt},
+    {"F64", 8, ElementType_f64},  {"F32", 4, ElementType_f32},
+    {"F16", 2, ElementType_f16},  {"BF16", 2, ElementType_bf16},
+    {"F8_E4M3", 1, std::nullopt}, {"F8_E5M2", 1, std::nullopt},
+    {"I64", 8, ElementType_i64},  {"I32", 4, ElementType_i32},
+    {"I16", 2, std::nullopt},     {"I8", 1, ElementType_i8},
+    {"U64", 8, std::nullopt},     {"U32", 4, std::nullopt},
+    {"U16", 2, std::nullopt},     {"U8", 1, std::nullopt},
     {"BOOL", 1, ElementType_i1}};
 
 static const StoredType *findType(const std::string &name) {
@@ -291,7 +284,8 @@ Status SafeTensors::read(const std::string &name, ElementType element,
     const std::byte *from = piece.data() + (first - at) * width;
     std::byte *to = run.values + (first - run.first) * elementSize(element);
     if (isConverted)
-      convertFloats(*findType(tensor.type)->element, from, element, to, last - first);
+      convertFloats(*findType(tensor.type)->element, from, element, to,
+                    last - first);
     else
       std::memcpy(to, from, (last - first) * width);
   };

@@ -42,7 +42,7 @@ std::vector<Sample> pp::testing::makeSamples(MLIRContext &context) {
     using Kind = Sample::Kind;
     const std::string text = print(model);
     const bool isExact =
-        text.find("f32") == text.npos && text.find("bf16") == text.npos;
+        text.find("f32") == text.npos && text.find("f16") == text.npos;
     samples.push_back({name + " model", text, Kind::Model, goal, "", isExact});
     for (Level level :
          {Level::Graph, Level::Spmd, Level::Pipeline, Level::Program}) {
@@ -159,12 +159,16 @@ static Type toType(pprt::ppx::ElementType element, MLIRContext &context) {
   switch (element) {
   case pprt::ppx::ElementType_bf16:
     return builder.getBF16Type();
+  case pprt::ppx::ElementType_f16:
+    return builder.getF16Type();
   case pprt::ppx::ElementType_f32:
     return builder.getF32Type();
   case pprt::ppx::ElementType_f64:
     return builder.getF64Type();
   case pprt::ppx::ElementType_i1:
     return builder.getI1Type();
+  case pprt::ppx::ElementType_i8:
+    return builder.getI8Type();
   case pprt::ppx::ElementType_i32:
     return builder.getI32Type();
   case pprt::ppx::ElementType_i64:

@@ -5,8 +5,8 @@
 // Draws a training step and a plan, takes them through every pass to machine
 // code, runs two steps on all ranks, for states to be read again, and compares
 // loss, metrics, gradients, updated parameters and states in f64 with the
-// unpartitioned step in the reference interpreter. One step in bf16 is compared
-// with the program for one device, too. What goes wrong is made small.
+// unpartitioned step in the reference interpreter. One step in bf16 or f16 is
+// compared with the program for one device, too. What goes wrong is made small.
 //
 //   RandomPlansTests [--count=200] [--first=0]: programs in f64
 //
@@ -251,19 +251,19 @@ protected:
            << text << smallFault;
   }
 
-  /// A model of bf16, or one of f32 that the plan computes in bf16, is as far
-  /// from f64 as the program for one device is.
+  /// A model of bf16 or f16, or one of f32 that the plan computes in bf16, is
+  /// as far from f64 as the program for one device is.
   void checkLowPrecision(unsigned seed, bool isLowered) {
     std::mt19937 random(seed);
     RandomProgramOptions options = drawSizes(random);
     options.isSmooth = options.namesDims = true;
-    options.hasConverts = !isLowered; // to f32, which is wider than bf16
+    options.hasConverts = !isLowered; // to f32, which is wider than both
     options.hasStates = seed % 2;
     std::string text;
     llvm::raw_string_ostream(text)
         << *makeRandomProgram(context, seed, options);
     for (size_t at = 0; (at = text.find("f64", at)) != std::string::npos;)
-      text.replace(at, 3, isLowered ? "f32" : "bf16");
+      text.replace(at, 3, isLowered ? "f32" : seed % 3 ? "bf16" : "f16");
     auto module = parseSourceString<ModuleOp>(text, &context);
     ASSERT_TRUE(module) << text;
     std::string message;

@@ -289,8 +289,8 @@ def cases():
               "mlp.mlir", "--pp-parallelize=", "--cache-limit=1M")
     yield opt("something else to write", 2, "--emit|mlir, plan or ppx|foo", "mlp.mlir",
               "--emit=foo")
-    yield model("an element that no model has", "--dtype|f32, f64 or bf16|f16", "mlp",
-                "--dtype=f16")
+    yield model("an element that no model has", "--dtype|f32, f64, bf16 or f16|f8", "mlp",
+                "--dtype=f8")
     yield run("no memory at all", 4, "limit of 1 bytes", "mlp.mlir", "--memory-limit=1")
     yield run("a unit of something else", 2, "--memory-limit|512M|1m", "mlp.mlir",
               "--memory-limit=1mib2")

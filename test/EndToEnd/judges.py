@@ -118,6 +118,7 @@ def main():
                 errors.append(f"large.mlir [{goal}]: expects one device to differ by rounding, "
                               f"got exit {code}: {found}")
         for name, sizes, judge in (("small", SMALL, "interpreter"),
+                                   ("half", SMALL.replace("bf16", "f16"), "interpreter"),
                                    ("low", f"{LARGE} --dtype=bf16", "one device")):
             tools.call("pp-model", *sizes.split(), "-o", f"{name}.mlir").check_returncode()
             for goal in ("optimizer=sgd lr=1e-2",
@@ -125,7 +126,7 @@ def main():
                          "dp=2 pp=2 microbatches=3 optimizer=momentum lr=1e-2 clip=0.5"):
                 code, found = verify(f"{name}.mlir", goal)
                 if code or found["judge"] != judge or found["class"] != "low precision":
-                    errors.append(f"{name}.mlir [{goal}]: expects bf16 as it is on one device, "
+                    errors.append(f"{name}.mlir [{goal}]: expects its type as it is on one device, "
                                   f"got exit {code}: {found}")
         # Batch norm of two samples, at rest 2 x 2 pixels, loses four digits of f64. That is measured,
         # and an epsilon that is a ten millionth too large is seen for all that.

@@ -44,6 +44,23 @@ func.func @converts(%x: tensor<4xbf16>, %y: tensor<4xf32>) -> (tensor<4xbf16>, t
   return %b, %c, %e : tensor<4xbf16>, tensor<4xf64>, tensor<4xf32>
 }
 
+// Neither of two floats of 16 bits has all numbers of the other; both have those
+// of i8.
+// CHECK-LABEL: func.func @convertsOfSixteenBits
+// CHECK-SAME: (%[[X:.*]]: tensor<4xbf16>, %[[Y:.*]]: tensor<4xi8>)
+func.func @convertsOfSixteenBits(%x: tensor<4xbf16>, %y: tensor<4xi8>) -> (tensor<4xbf16>, tensor<4xi8>, tensor<4xf32>) {
+  // CHECK: %[[HALF:.*]] = pp.convert %[[X]] : tensor<4xbf16> -> tensor<4xf16>
+  // CHECK: %[[BACK:.*]] = pp.convert %[[HALF]]
+  %a = pp.convert %x : tensor<4xbf16> -> tensor<4xf16>
+  %b = pp.convert %a : tensor<4xf16> -> tensor<4xbf16>
+  %c = pp.convert %y : tensor<4xi8> -> tensor<4xbf16>
+  %d = pp.convert %c : tensor<4xbf16> -> tensor<4xi8>
+  // CHECK: %[[WIDE:.*]] = pp.convert %[[Y]] : tensor<4xi8> -> tensor<4xf32>
+  %e = pp.convert %c : tensor<4xbf16> -> tensor<4xf32>
+  // CHECK: return %[[BACK]], %[[Y]], %[[WIDE]]
+  return %b, %d, %e : tensor<4xbf16>, tensor<4xi8>, tensor<4xf32>
+}
+
 // CHECK-LABEL: func.func @moves
 // CHECK-SAME: (%[[X:.*]]: tensor<2x3x4xf32>)
 func.func @moves(%x: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<3x2x4xf32>, tensor<2x3x4xf32>, tensor<5x2x6x3x4xf32>) {

@@ -4,10 +4,11 @@
 //
 // Whole numbers in all types but f64: a wrong bit is a fault, whatever the type
 // and the order in which sums are added up. Numbers that grow are cut off long
-// before bf16 would round them.
+// before bf16 would round them, or i8 wrap them.
 //
 //===----------------------------------------------------------------------===//
 #include "Generator.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace pp;
@@ -17,7 +18,9 @@ using namespace pp::testing;
 static constexpr double kMostWhole = 100, kCutOff = 8;
 
 bool Generator::mayRound(Value x, double magnitude) {
-  return getElementTypeOrSelf(x).isBF16() && magnitude > 256;
+  auto type = dyn_cast<FloatType>(getElementTypeOrSelf(x));
+  return type && magnitude > std::ldexp(1.0, APFloat::semanticsPrecision(
+                                                 type.getFloatSemantics()));
 }
 
 Value Generator::limitWhole(Value value, double magnitude) {
@@ -61,8 +64,9 @@ Value Generator::retyped(Value x) {
                                                     : Direction::GT,
                            x, matching(x));
   const Type elements[] = {builder.getF64Type(),  builder.getF32Type(),
-                           builder.getBF16Type(), builder.getI64Type(),
-                           builder.getI32Type(),  builder.getI1Type()};
+                           builder.getBF16Type(), builder.getF16Type(),
+                           builder.getI64Type(),  builder.getI32Type(),
+                           builder.getI8Type(),   builder.getI1Type()};
   if (!isWhole(x)) { // no rounding leads from one whole number to another
     Value scaled = binary<MulOp>(unary<SinOp>(x), fill(typeOf(x), 4.3));
     x = limit(make<ConvertOp>(i32(shapeOf(x)), scaled), 4);

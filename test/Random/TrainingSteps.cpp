@@ -13,6 +13,8 @@
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pp/Transforms/Pipelines.h"
+#include "pprt/ElementFormats.h"
+#include "pprt/Program.h"
 #include "pprt/Session.h"
 #include "pprt/host/Elements.h"
 
@@ -101,25 +103,17 @@ private:
 static std::vector<std::byte>
 toBytes(const HostTensor &tensor, pprt::ppx::ElementType element, size_t size) {
   std::vector<std::byte> bytes(size);
-  auto store = [&](auto sample) {
-    auto *to = reinterpret_cast<decltype(sample) *>(bytes.data());
-    for (double value : tensor.values)
-      *to++ = static_cast<decltype(sample)>(value);
-  };
-  switch (element) {
-  case pprt::ppx::ElementType_i32:
-    store(int32_t());
-    break;
-  case pprt::ppx::ElementType_i64:
-    store(int64_t());
-    break;
-  case pprt::ppx::ElementType_i1:
-    store(uint8_t());
-    break;
-  default:
+  if (pprt::isFloat(element)) {
     pprt::host::convertFloats(pprt::ppx::ElementType_f64, tensor.values.data(),
                               element, bytes.data(), tensor.values.size());
+    return bytes;
   }
+  pprt::withFormat(element, [&](auto format) {
+    using Stored = typename decltype(format)::Stored;
+    auto *to = reinterpret_cast<Stored *>(bytes.data());
+    for (double value : tensor.values)
+      *to++ = static_cast<Stored>(value);
+  });
   return bytes;
 }
 

@@ -128,9 +128,8 @@ Bytes randomTensor(ppx::ElementType element, uint64_t elements,
   for (uint64_t i = 0; i < elements; ++i) {
     const int32_t value = int32_t(random() % 2001) - 1000;
     const float real = float(value) / 7;
-    const uint16_t rounded = element == ppx::ElementType_bf16
-                                 ? toBFloat16(real)
-                                 : toFloat16(real);
+    const uint16_t rounded =
+        element == ppx::ElementType_bf16 ? toBFloat16(real) : toFloat16(real);
     uint8_t *to = result.data() + i * elementSize(element);
     if (element == ppx::ElementType_f32)
       std::memcpy(to, &real, sizeof(real));

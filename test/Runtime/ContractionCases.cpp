@@ -19,8 +19,9 @@ double read(const std::vector<std::byte> &buffer, ppx::ElementType element,
             uint64_t index) {
   return withFormat(element, [&](auto format) {
     using Format = decltype(format);
-    return double(Format::load(
-        reinterpret_cast<const typename Format::Stored *>(buffer.data())[index]));
+    return double(
+        Format::load(reinterpret_cast<const typename Format::Stored *>(
+            buffer.data())[index]));
   });
 }
 

@@ -281,9 +281,11 @@ TEST_P(SpecialValues, RoundsBetweenOps) {
                             square("f64") +
                             "\n%third = pp.convert %ts : " + square("f64") +
                             " -> %in\n%a = pp.add %x, %third : %in\n";
-  for (auto [narrow, wide] :
-       {std::pair("bf16", "f32"), {"bf16", "f64"}, {"f16", "f32"},
-        {"f16", "f64"}, {"f32", "f64"}}) {
+  for (auto [narrow, wide] : {std::pair("bf16", "f32"),
+                              {"bf16", "f64"},
+                              {"f16", "f32"},
+                              {"f16", "f64"},
+                              {"f32", "f64"}}) {
     exact.elements = {wide};
     compare(third + "%n = pp.convert %a : %in -> " + square(narrow) +
                 "\n%b = pp.convert %n : " + square(narrow) +

@@ -68,7 +68,7 @@ SIDE_BY_SIDE = set("""
     logistic max min mul neg not or pow random_bits reduce reshape rsqrt select sign sin sqrt
     stop_gradient sub tanh
     """.split())
-BYTES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "bf16": 2, "i1": 1}
+BYTES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "bf16": 2, "f16": 2, "i8": 1, "i1": 1}
 VECTOR = 16
 
 Kernel = collections.namedtuple("Kernel", "symbol form ops written read block")

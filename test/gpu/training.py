@@ -32,7 +32,7 @@ FAMILIES = ["mlp --layers=2 --hidden=8 --input=4 --batch=4",
 STRATEGIES = ["dp=2", "tp=2 sequence=true", "pp=2 microbatches=2", "dp=2 zero=3 clip=1.0",
               "dp=2 tp=2 pp=2 microbatches=2"]
 # GELU and biases are within a stage, and across ranks; their gradients are added up.
-EPILOGUES = [("f32", "optimizer=adamw"), ("bf16", "optimizer=adamw"),
+EPILOGUES = [("f32", "optimizer=adamw"), ("bf16", "optimizer=adamw"), ("f16", "optimizer=adamw"),
              ("f32", "dp=2 tp=2 pp=2 microbatches=2 optimizer=momentum lr=0.1"),
              ("bf16", "microbatches=4 optimizer=sgd lr=0.1"),
              ("f32", "numerics=tf32 optimizer=sgd lr=0.1")]
@@ -69,7 +69,7 @@ class Training(commands.Runs):
             self.expect_end(f"{family} --verify", done.returncode == 0, done)
 
     def check_epilogues(self):
-        """What cublasLt does beside products in f32 and bf16, not in f64; and TF32."""
+        """What cublasLt does beside products in f32, bf16 and f16, not in f64; and TF32."""
         for element, plan in EPILOGUES:
             name = f"{element}.mlir"
             self.call("pp-model", *FAMILIES[1].split(), f"--dtype={element}", "-o", name)

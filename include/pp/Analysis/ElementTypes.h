@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// From MLIR's types to those of runtime/schema/ppx.fbs. Whoever is given other
+// input than a verified module reports a type that has none.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_ANALYSIS_ELEMENTTYPES_H
 #define PP_ANALYSIS_ELEMENTTYPES_H
@@ -12,8 +15,8 @@
 
 namespace pp {
 
-/// The artifact's word for the element type; nothing for types that no tensor of
-/// the dialect has.
+/// The artifact's word for the element type; nothing for types that no tensor
+/// of the dialect has.
 std::optional<pprt::ppx::ElementType> toElementType(mlir::Type element);
 
 } // namespace pp

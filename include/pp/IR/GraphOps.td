@@ -490,7 +490,7 @@ def PP_CumsumOp : PP_PureOp<"cumsum", [PP_ComputesElements, PP_ReadsMany, SameOp
 def PP_DotGeneralOp : PP_PureOp<"dot_general", [PP_FindsElements, PP_ReadsMany]> {
   let summary = "a contraction: batch dimensions, then free ones of lhs, then of rhs";
   let description = [{
-    Accumulates in f32 for bf16 operands; the result's element type may be wider than the operands'.
+    Accumulates in f32 for bf16 and f16 operands; the result's element type may be wider than the operands'.
     Constraints:
     - (dot_general_c1) batch and contracting lists pair up and name distinct dimensions.
     - (dot_general_c2) paired dimensions have equal sizes; operands share an element type, floats or integers as the result's.

@@ -126,8 +126,8 @@ def PP_ScalarOpInterface : OpInterface<"ScalarOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
-      Builds an element of the result from one of each operand. bf16 is computed
-      in f32 and rounded at the end.
+      Builds an element of the result from one of each operand. Floats of 16
+      bits are computed in f32 and rounded at the end.
     }], "::mlir::Value", "emitScalar",
     (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>
   ];

@@ -29,8 +29,8 @@ bool divideColumnSum(ReduceOp sum, const pprt::KernelTuning &tuning);
 
 /// A sum, or a product, of many elements for each of few results would keep few
 /// cores busy. It becomes the sum of partial sums over parts of its outermost
-/// dimensions (for a product: of lhs's outermost one). narrow floats are rounded once, at
-/// the end. Left as it is if no divisor makes such parts.
+/// dimensions (for a product: of lhs's outermost one). narrow floats are
+/// rounded once, at the end. Left as it is if no divisor makes such parts.
 bool divideFewSums(ReduceOp sum, const pprt::KernelTuning &tuning);
 void divideFewProducts(DotGeneralOp dot, const pprt::KernelTuning &tuning);
 

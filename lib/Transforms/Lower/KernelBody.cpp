@@ -1,4 +1,5 @@
-//===- KernelBody.cpp - bodies of kernels, narrow floats as f32 ------------===//
+//===- KernelBody.cpp - bodies of kernels, narrow floats as f32
+//------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -171,7 +172,7 @@ void KernelBody::add(Operation *op) {
   Operation *copy = op->clone();
   for (OpOperand &operand : copy->getOpOperands())
     operand.set(isWide && isNarrow(operand.get()) ? getWide(operand.get())
-                                                : getNarrow(operand.get()));
+                                                  : getNarrow(operand.get()));
   dropOtherMarks(copy);
   builder.insert(copy);
   Value made = copy->getResult(0);

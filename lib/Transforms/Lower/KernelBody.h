@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of pp-form-kernels. Floats narrower than f32 are types of memory: between
-// the ops of one kernel values are f32, and rounded where they are written. Every op rounds as
-// its type says if bits decide something, because a comparison must find the
-// values that other kernels have computed (ExactOps), and if the plan has
-// `numerics = "strict"`. Kernels without such ops are marked `pp.approximate`.
+// A part of pp-form-kernels. Floats narrower than f32 are types of memory:
+// between the ops of one kernel values are f32, and rounded where they are
+// written. Every op rounds as its type says if bits decide something, because a
+// comparison must find the values that other kernels have computed (ExactOps),
+// and if the plan has `numerics = "strict"`. Kernels without such ops are
+// marked `pp.approximate`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_KERNELBODY_H

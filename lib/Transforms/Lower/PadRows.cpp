@@ -176,13 +176,14 @@ void RowPadder::hand(OpOperand &yielded, Value padded) {
 void RowPadder::tryToPad(Value value) {
   type = cast<RankedTensorType>(value.getType());
   Operation *op = value.getDefiningOp();
-  if (!op || !isa<FloatType>(type.getElementType()) || type.getRank() < 2 || isRowPadding(op) ||
-      isRowSlice(op) || !isKernelOp(op))
+  if (!op || !isa<FloatType>(type.getElementType()) || type.getRank() < 2 ||
+      isRowPadding(op) || isRowSlice(op) || !isKernelOp(op))
     return;
   const int64_t size = type.getShape().back();
   if (size == 0 || type.getNumElements() == size)
     return;
-  const int64_t pitch = target.rowPitch(*toElementType(type.getElementType()), size);
+  const int64_t pitch =
+      target.rowPitch(*toElementType(type.getElementType()), size);
   if (pitch == size)
     return;
   SmallVector<int64_t> shape(type.getShape()), high(type.getRank(), 0);

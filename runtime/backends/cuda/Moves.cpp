@@ -38,12 +38,14 @@ struct ElementText {
 
 } // namespace
 
+/// Elements that are computed in as they are.
+static ElementText plain(const std::string &type, const std::string &bits) {
+  return {std::to_string(std::stoi(bits) / 8), type + bits,
+          "ld.global" + type + bits + " %b, [%place];",
+          "mov.b" + bits + " %word, %a;", ".b" + bits};
+}
+
 static ElementText textOf(ppx::ElementType element) {
-  const auto plain = [](const std::string &type, const std::string &bits) {
-    return ElementText{std::to_string(std::stoi(bits) / 8), type + bits,
-                       "ld.global" + type + bits + " %b, [%place];",
-                       "mov.b" + bits + " %word, %a;", ".b" + bits};
-  };
   switch (element) {
   case ppx::ElementType_f32:
     return plain(".f", "32");
@@ -209,16 +211,24 @@ Mover::~Mover() {
 }
 
 Expected<CUfunction> Mover::kernel(const enqueued::BoundMove &move) {
-  // A single source is not reduced.
-  const ppx::Reduction reduction =
-      move.sources.size() > 1 ? move.reduction : ppx::Reduction_sum;
-  const std::string name = "pp_move_" + std::to_string(int(move.element)) +
-                           '_' + std::to_string(int(reduction));
+  // A single source is not reduced: bits are moved, those of a NaN, too.
+  const bool isReduced = move.sources.size() > 1;
+  const uint64_t bits = 8 * elementSize(move.element);
+  const std::string name =
+      "pp_move_" +
+      (isReduced ? ppx::EnumNameElementType(move.element) + std::string("_") +
+                       std::to_string(int(move.reduction))
+                 : std::to_string(bits));
   const auto [entry, isNew] = kernels.try_emplace(name);
   auto &[code, function] = entry->second;
   if (!isNew)
     return function;
-  const std::string text = kernelText(name, textOf(move.element), reduction);
+  const std::string text =
+      kernelText(name,
+                 isReduced   ? textOf(move.element)
+                 : bits == 8 ? textOf(ppx::ElementType_i8)
+                             : plain(".s", std::to_string(bits)),
+                 isReduced ? move.reduction : ppx::Reduction_sum);
   Status status = gpu->check(
       gpu->driver.cuModuleLoadDataEx(&code, text.c_str(), 0, nullptr, nullptr),
       "cuModuleLoadDataEx");

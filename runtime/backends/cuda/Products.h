@@ -5,7 +5,8 @@
 // In: ppx.Contraction. Out: an object that enqueues its cublasLt calls on a
 // stream. Descriptors are made and the algorithm is chosen once, so every
 // launch adds in the same order. f32 is multiplied as f32, or as TF32 if the
-// artifact allows that; floats of 16 bits are added up in f32, in the workspace, too.
+// artifact allows that; floats of 16 bits are added up in f32, in the
+// workspace, too.
 //
 // If the library has no algorithm for a product with its epilogues, the product
 // is computed without them, provided that the artifact has them as a kernel.

@@ -50,10 +50,9 @@ struct F16 {
   static float load(uint16_t stored) {
     const int exponent = stored >> 10 & 31, fraction = stored & 1023;
     const float magnitude =
-        exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
-        : exponent == 0
-            ? std::ldexp(float(fraction), -24)
-            : std::ldexp(float(fraction + 1024), exponent - 25);
+        exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
+        : exponent == 0 ? std::ldexp(float(fraction), -24)
+                        : std::ldexp(float(fraction + 1024), exponent - 25);
     return stored >> 15 ? -magnitude : magnitude;
   }
   /// Rounds to nearest, ties to even; a NaN stays one.

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernel of all reductions in collectives. The caller fixes the order, so
-// that bits depend on neither chunks nor timing; floats of 16 bits are added in f32 and
-// rounded once.
+// that bits depend on neither chunks nor timing; floats of 16 bits are added in
+// f32 and rounded once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_COLLECTIVES_INPROCESS_REDUCE_H

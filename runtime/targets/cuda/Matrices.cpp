@@ -64,8 +64,8 @@ Status verifyTypes(const ppx::ContractionT &c) {
   const bool isKnown = c.element == ppx::ElementType_f32 ||
                        c.element == ppx::ElementType_f64 ||
                        isNarrowFloat(c.element);
-  const bool isWidened = isNarrowFloat(c.element) &&
-                         c.out_element == ppx::ElementType_f32;
+  const bool isWidened =
+      isNarrowFloat(c.element) && c.out_element == ppx::ElementType_f32;
   if (!isKnown || (c.out_element != c.element && !isWidened))
     return refuse("f32, f64, bf16 or f16, of which the last two may give f32",
                   std::string(ppx::EnumNameElementType(c.element)) + " to " +

@@ -15,8 +15,8 @@ import struct
 import tensors
 
 PARAMETER, STATE, INPUT, LABEL, LOSS = range(5)
-ELEMENTS = ["F32", "F64", "BF16", "I32", "I64", "BOOL"]
-CODES = {"F32": "f", "F64": "d", "I32": "i", "I64": "q", "BOOL": "B"}
+ELEMENTS = ["F32", "F64", "BF16", "I32", "I64", "BOOL", "F16", "I8"]
+CODES = {"F32": "f", "F64": "d", "I32": "i", "I64": "q", "BOOL": "B", "I8": "b"}
 
 
 class CTensor(ctypes.Structure):
@@ -101,13 +101,15 @@ def draw(its, step):
     for dimension in range(its.dimensions):
         count *= its.shape[dimension]
     numbers = random.Random(f"{its.name.decode()} {step}")
-    if element in ("I32", "I64", "BOOL"):
+    if element in ("I8", "I32", "I64", "BOOL"):
         bound = 2 if element == "BOOL" else its.bound or 2
         return array.array(CODES[element],
                            (int(numbers.random() * bound) for _ in range(count))).tobytes()
     values = (int(numbers.random() * 256 - 128) / 64 for _ in range(count))
     if element == "BF16":  # the upper half of an f32, of which the lower one is 0
         return b"".join(struct.pack("<f", value)[2:] for value in values)
+    if element == "F16":
+        return struct.pack(f"<{count}e", *values)
     return array.array(CODES[element], values).tobytes()
 
 

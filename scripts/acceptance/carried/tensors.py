@@ -26,9 +26,11 @@ def values(dtype, data):
         wide = bytearray(2 * len(data))
         wide[2::4], wide[3::4] = data[0::2], data[1::2]
         return array.array("f", bytes(wide))
-    codes = {"F64": "d", "F32": "f", "I64": "q", "I32": "i", "U8": "B", "BOOL": "B"}
+    if dtype == "F16":
+        return array.array("f", struct.unpack(f"<{len(data) // 2}e", data))
+    codes = {"F64": "d", "F32": "f", "I64": "q", "I32": "i", "I8": "b", "U8": "B", "BOOL": "B"}
     if dtype not in codes:
-        raise ValueError(f"expects a type of {', '.join(codes)} or BF16, got {dtype}")
+        raise ValueError(f"expects a type of {', '.join(codes)}, BF16 or F16, got {dtype}")
     return array.array(codes[dtype], data)
 
 

@@ -17,7 +17,8 @@ import time
 import gpt
 import torch
 
-TYPES = {"F32": torch.float32, "F64": torch.float64, "BF16": torch.bfloat16}
+TYPES = {"F32": torch.float32, "F64": torch.float64, "BF16": torch.bfloat16,
+         "F16": torch.float16}
 
 
 def options():

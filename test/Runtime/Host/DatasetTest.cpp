@@ -96,7 +96,8 @@ TEST_F(FilesTest, NpyMalformed) {
   EXPECT_EQ(message(makeNpy("{'descr': '>f4', 'fortran_order': False, "
                             "'shape': ()}",
                             "1234")),
-            "a: expects elements of type <f2, <f4, <f8, |i1, <i4 or <i8, got \">f4\"");
+            "a: expects elements of type <f2, <f4, <f8, |i1, <i4 or <i8, got "
+            "\">f4\"");
   EXPECT_EQ(message(makeNpy("{'descr': '<f4', 'fortran_order': True, "
                             "'shape': ()}",
                             "1234")),

@@ -1,5 +1,8 @@
-// Between the ops of a kernel bf16 is f32: it is rounded where it is written.
+// Between the ops of a kernel bf16 and f16 are f32: they are rounded where they
+// are written.
 // RUN: pp-opt %s --pp-form-kernels --split-input-file | FileCheck %s
+// RUN: sed 's/bf16/f16/g' %s > %t
+// RUN: pp-opt %t --pp-form-kernels --split-input-file | FileCheck %t
 
 // What is computed from what was computed is not rounded in between; memory has
 // bf16.

@@ -38,7 +38,8 @@ static cublasStatus_t checkTypes(const Object &operation, Problem &p) {
   p.isDouble = compute == CUBLAS_COMPUTE_64F;
   p.isTf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   const cudaDataType computed = p.isDouble ? CUDA_R_64F : CUDA_R_32F;
-  const bool isNarrow = !p.isDouble && !p.isTf32 && (p.a.type == CUDA_R_16BF || p.a.type == CUDA_R_16F);
+  const bool isNarrow = !p.isDouble && !p.isTf32 &&
+                        (p.a.type == CUDA_R_16BF || p.a.type == CUDA_R_16F);
   const bool fits =
       scale == computed && p.a.type == p.b.type && p.c.type == p.d.type &&
       (p.a.type == computed || isNarrow) &&

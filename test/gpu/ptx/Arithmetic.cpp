@@ -66,10 +66,11 @@ static double fromSmall(Type type, uint64_t bits) {
   if (type == Type::BF16)
     return toFloat((bits & 0xFFFF) << 16);
   const int exponent = int(bits >> 10 & 31), fraction = int(bits & 1023);
-  const double size = exponent == 0   ? std::ldexp(fraction, -24)
-                      : exponent < 31 ? std::ldexp(fraction + 1024, exponent - 25)
-                      : fraction == 0 ? std::numeric_limits<double>::infinity()
-                                      : std::numeric_limits<double>::quiet_NaN();
+  const double size =
+      exponent == 0   ? std::ldexp(fraction, -24)
+      : exponent < 31 ? std::ldexp(fraction + 1024, exponent - 25)
+      : fraction == 0 ? std::numeric_limits<double>::infinity()
+                      : std::numeric_limits<double>::quiet_NaN();
   return bits >> 15 & 1 ? -size : size;
 }
 

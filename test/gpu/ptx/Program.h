@@ -26,7 +26,8 @@ namespace ptx {
 #define PP_PTX_TYPES(X)                                                        \
   X(B8, 1), X(B16, 2), X(B32, 4), X(B64, 8), X(U8, 1), X(U16, 2), X(U32, 4),   \
       X(U64, 8), X(S8, 1), X(S16, 2), X(S32, 4), X(S64, 8), X(BF16, 2),        \
-      X(F32, 4), X(F64, 8), X(Pred, 1), X(BF16x2, 4), X(F16, 2), X(F16x2, 4), X(S16x2, 4), X(U16x2, 4)
+      X(F32, 4), X(F64, 8), X(Pred, 1), X(BF16x2, 4), X(F16, 2), X(F16x2, 4),  \
+      X(S16x2, 4), X(U16x2, 4)
 
 #define PP_ENUMERATOR(name, ...) name
 enum class Op : uint8_t { PP_PTX_OPS(PP_ENUMERATOR) };

@@ -42,6 +42,7 @@ class Row:
     target: float  # the largest ours / peer that meets the row
     model: str = "gpt"
     over_floor: float = 0  # the largest ours / floor that meets it, whatever the peer's time
+    floor: str = "gpt"  # the program, of FLOORS, whose products are its floor
 
 
 ROWS = [
@@ -56,8 +57,16 @@ ROWS = [
         [["jax_mesh.py", "--tp=2", "--sequence"]], 0.50, over_floor=1.30),
     Row("dp=2, zero 3", "dp=2 zero=3", [["jax_mesh.py", "--dp=2", "--zero3"]],
         0.50, over_floor=1.30),
-    Row("experts, ep=2", "ep=2", [["jax_ep.py"]], 0.50, "moe", over_floor=1.30),
+    Row("experts, ep=2", "ep=2", [["jax_ep.py"]], 0.50, "moe", over_floor=1.30,
+        floor="moe"),
+    Row("1 device, bf16", "precision=bf16",
+        [["torch_eager.py", "--autocast"], ["torch_eager.py", "--autocast", "--compile"]], 0.70,
+        over_floor=1.25, floor="bf16"),
+    Row("dp=2, bf16", "dp=2 precision=bf16", [["torch_ddp.py", "--autocast"]], 0.70,
+        over_floor=1.25, floor="bf16"),
 ]
+# Programs: their model, and keys of the plan.
+FLOORS = {"gpt": ("gpt", ""), "moe": ("moe", ""), "bf16": ("gpt", "precision=bf16")}
 # Scripts that write a model's initial values for both sides.
 INITIAL = {"gpt": "parameters.py", "moe": "jax_ep.py"}
 
@@ -128,11 +137,11 @@ def check_losses(args, runs):
                          f"{run['loss']:.4f}")
 
 
-def run_floor(args, scratch, model, *flags):
+def run_floor(args, scratch, program, *flags):
     # Not longer: a side's threads would spin into the turns of others.
     env = dict(os.environ, OMP_NUM_THREADS=str(CORES), GOMP_SPINCOUNT="10000")
     command = [args.tool("pp-contractions"),
-               os.path.join(scratch, model + ".ppx"),
+               os.path.join(scratch, program + ".ppx"),
                "--seconds=0.2", *flags]
     libraries = os.path.join(args.venv, "lib")
     if "peers" in args.sides:
@@ -145,16 +154,16 @@ def run_floor(args, scratch, model, *flags):
 def measure_steps(args, scratch):
     """All runs: {"ours": [per row [per round]], "peers": ..., "floor": per model}"""
     runs = {"ours": [[] for _ in args.rows],
-            "floor": {model: [] for model in INITIAL},
-            "cold floor": {model: [] for model in INITIAL},
+            "floor": {program: [] for program in FLOORS},
+            "cold floor": {program: [] for program in FLOORS},
             "peers": [[[] for _ in row.peers] for row in args.rows]}
-    models = [model for model in INITIAL if any(row.model == model for row in args.rows)]
+    programs = [program for program in FLOORS if any(row.floor == program for row in args.rows)]
     for number in range(args.rounds):
         print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
-        for model in models if "floor" in args.sides else ():
-            runs["floor"][model].append(run_floor(args, scratch, model))
-            runs["cold floor"][model].append(
-                run_floor(args, scratch, model, "--cold"))
+        for program in programs if "floor" in args.sides else ():
+            runs["floor"][program].append(run_floor(args, scratch, program))
+            runs["cold floor"][program].append(
+                run_floor(args, scratch, program, "--cold"))
         for i, row in enumerate(args.rows):
             if "ours" in args.sides:
                 runs["ours"][i].append(run_ours(args, row, scratch))
@@ -209,11 +218,13 @@ def main():
               f"{result['load']:.1f}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as scratch:
         write_models(args, scratch)
-        for model, script in INITIAL.items():
+        for program, (model, keys) in FLOORS.items():
             path = os.path.join(scratch, model)
             subprocess.run([args.tool("pp-opt"), path + ".mlir",
                             f"--pp-parallelize=threads={CORES} optimizer=adamw "
-                            "lr=1e-3", "--emit=ppx", "-o", path + ".ppx"], check=True)
+                            f"lr=1e-3 {keys}", "--emit=ppx", "-o",
+                            os.path.join(scratch, program + ".ppx")], check=True)
+        for model, script in INITIAL.items():
             if "peers" in args.sides:
                 subprocess.run([*peer_command(args, script),
                                 "--out=" + parameters_file(scratch, model)], check=True)

@@ -49,9 +49,9 @@ def rows(definitions, runs):
     result = []
     for definition, ours, peers in zip(definitions, runs["ours"],
                                        runs["peers"]):
-        floor = runs["floor"][definition.model]
+        floor = runs["floor"][definition.floor]
         floor_ms, floor_rate = median(floor), median(floor, "matmul_gflops")
-        cold_ms = median(runs["cold floor"][definition.model])
+        cold_ms = median(runs["cold floor"][definition.floor])
         ours_ms, peer = median(ours), fastest(peers)
         peer_ms = median(peer)
         row = {

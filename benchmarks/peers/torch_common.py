@@ -28,6 +28,11 @@ def adamw(model, args):
     return torch.optim.AdamW(model.parameters(), lr=args.lr, fused=True)
 
 
+def autocast(args):
+    """Computes in bf16 what PyTorch's policy says, with --autocast."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=args.autocast)
+
+
 def batches(args):
     tokens, labels = measure.text_batches(
         args.data, args.warmup + args.steps, args.batch, args.seq)
@@ -64,13 +69,15 @@ def time_training(name, args, optimizer, forward, batches):
 
     def step(i):
         optimizer.zero_grad(set_to_none=True)
-        loss = forward(inputs[i], labels[i])
+        with autocast(args):
+            loss = forward(inputs[i], labels[i])
         loss.backward()
         optimizer.step()
         return loss.detach()
 
     milliseconds, loss = measure.time_steps(step, args)
     mode = " compile" if args.compile else " eager"
+    mode += " autocast" if args.autocast else ""
     report("PyTorch" + mode + name, milliseconds, loss)
 
 

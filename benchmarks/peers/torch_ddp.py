@@ -23,7 +23,8 @@ def run(rank, args):
 
     def step(i):
         optimizer.zero_grad(set_to_none=True)
-        loss = gpt.cross_entropy(model(tokens[i, mine]), labels[i, mine])
+        with torch_common.autocast(args):
+            loss = gpt.cross_entropy(model(tokens[i, mine]), labels[i, mine])
         loss.backward()
         optimizer.step()
         return loss.detach()

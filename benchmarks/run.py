@@ -62,8 +62,8 @@ ROWS = [
 INITIAL = {"gpt": "parameters.py", "moe": "jax_ep.py"}
 
 
-def dimensions():
-    return [f"--{key}={value}" for key, value in MODEL.items()]
+def dimensions(model=MODEL):
+    return [f"--{key}={value}" for key, value in model.items()]
 
 
 def last_json(command, env=None):
@@ -105,9 +105,9 @@ def write_models(args, scratch):
                         os.path.join(scratch, model + ".mlir")], check=True)
 
 
-def peer_command(args, script):
+def peer_command(args, script, model=MODEL):
     return [os.path.join(args.venv, "bin/python"),
-            os.path.join(HERE, "peers", script), *dimensions()]
+            os.path.join(HERE, "peers", script), *dimensions(model)]
 
 
 def run_peer(args, peer):

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Seeds.h"
+#include "pprt/LayerName.h"
 #include "llvm/ADT/StringExtras.h"
 #include <numeric>
 
@@ -27,14 +28,7 @@ bool pp::matchesPattern(StringRef pattern, StringRef name) {
   return name.ends_with(parts.back());
 }
 
-std::string pp::generalize(StringRef name) {
-  SmallVector<StringRef> words;
-  name.split(words, '.');
-  for (StringRef &word : words)
-    if (!word.empty() && llvm::all_of(word, llvm::isDigit))
-      word = "*";
-  return llvm::join(words, ".");
-}
+std::string pp::generalize(StringRef name) { return pprt::anyLayer(name); }
 
 std::string pp::spellMost(MeshAttr mesh, ArrayRef<StringAttr> axes,
                           int64_t size, bool mayRepeat) {

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a model with its plan, and changes. Out: predictions for programs that
-// are compiled with each change, each in a context and thread of its own.
+// In: a model with its plan, and changes, or a model and whole plans. Out:
+// predictions for programs that are compiled with each, in a context and thread
+// of its own.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/AsmParser/AsmParser.h"
@@ -31,14 +32,20 @@ Outcome pp::getOutcome(const predict::Prediction &prediction,
   return outcome;
 }
 
+/// Empty on failure.
+static std::string writeBytecode(ModuleOp module) {
+  std::string bytes;
+  llvm::raw_string_ostream stream(bytes);
+  return succeeded(writeBytecodeToFile(module, stream)) ? bytes : "";
+}
+
 void Trials::setModel(ModuleOp module) {
   auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan);
   hasSeeds = plan && !plan.getSeeds().empty();
   module.getContext()->getDialectRegistry().appendTo(registry);
   model.clear();
-  llvm::raw_string_ostream stream(model);
-  if (!plan || failed(writeBytecodeToFile(module, stream)))
-    model.clear();
+  if (plan)
+    model = writeBytecode(module);
 }
 
 bool Trials::canHave(StringRef change) const {
@@ -66,7 +73,23 @@ static FailureOr<Outcome> predictOutcome(ModuleOp programs) {
                     built->mesh.worldSize());
 }
 
-void Trials::compile(Trial &trial, StringRef plan, StringRef target) const {
+namespace {
+
+/// The model of some trials. Each compiles it in a context of its own.
+struct Compilation {
+  const DialectRegistry &registry;
+  StringRef model; ///< bytecode
+  const PipelineOptions &options;
+  std::optional<Level> from;
+  /// Gives the module its plan, unless the options do.
+  std::function<LogicalResult(ModuleOp)> prepare;
+
+  void run(Trial &trial) const;
+};
+
+} // namespace
+
+void Compilation::run(Trial &trial) const {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   // Dialects bring the tool's own handler, which would report as if the user's
   // plan were refused.
@@ -78,17 +101,29 @@ void Trials::compile(Trial &trial, StringRef plan, StringRef target) const {
     return success();
   });
   auto module = parseSourceString<ModuleOp>(model, &context);
-  if (!module || failed(change(*module, trial, plan)))
+  if (!module || (prepare && failed(prepare(*module))))
     return;
-  PipelineOptions options;
-  options.target = target.str();
   PassManager manager(&context);
   manager.enableVerifier(false); // each level is verified at its end
-  buildPipeline(manager, options, Level::Graph, /*hasPlan=*/true);
+  buildPipeline(manager, options, from, /*hasPlan=*/bool(prepare));
   if (failed(manager.run(*module)))
     return;
   if (FailureOr<Outcome> outcome = predictOutcome(*module); succeeded(outcome))
     trial.outcome = *outcome;
+}
+
+std::vector<Trial> pp::tryPlans(ModuleOp model,
+                                ArrayRef<PipelineOptions> plans) {
+  std::vector<Trial> trials(plans.size());
+  const std::string bytes = writeBytecode(model);
+  const DialectRegistry &registry = model.getContext()->getDialectRegistry();
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
+  for (auto [trial, options] : llvm::zip_equal(trials, plans))
+    pool.async([&registry, &bytes, &trial = trial, &options = options] {
+      Compilation{registry, bytes, options, std::nullopt, nullptr}.run(trial);
+    });
+  pool.wait();
+  return trials;
 }
 
 std::vector<Trial> Trials::run(ArrayRef<std::string> changes,
@@ -103,8 +138,14 @@ std::vector<Trial> Trials::run(ArrayRef<std::string> changes,
       << programs->getAttrOfType<PlanAttr>(attrs::kPlan);
   auto target = programs->getAttrOfType<StringAttr>(attrs::kTarget);
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
+  PipelineOptions options;
+  options.target = target ? target.str() : "";
   for (Trial &trial : MutableArrayRef(trials).take_front(kMost))
-    pool.async([&] { compile(trial, plan, target ? target.getValue() : ""); });
+    pool.async([&] {
+      Compilation{registry, model, options, Level::Graph,
+                  [&](ModuleOp module) { return change(module, trial, plan); }}
+          .run(trial);
+    });
   pool.wait();
   return trials;
 }

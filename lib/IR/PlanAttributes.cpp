@@ -422,8 +422,8 @@ PlanAttr pp::withoutIdleSettings(PlanAttr plan) {
 
 PlanAttr pp::withDefaults(PlanAttr plan) {
   for (const PlanKeyInfo &info : getPlanKeys())
-    if (info.isSetting() && !plan.getSettings().get(info.name) &&
-        hasEffect(plan, info))
+    if (info.isSetting() && !info.byDefault.empty() &&
+        !plan.getSettings().get(info.name) && hasEffect(plan, info))
       plan = plan.withSetting(info.key, info.byDefault);
   return plan;
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/IR/PlanKeys.h"
 #include "pp/Schedule/Topology.h"
+#include "pprt/Bytes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -45,6 +46,12 @@ static const PlanKeyInfo table[] = {
    0,           "",  with,         help,        pass},
 #define PP_PLAN_RATES(id, key, place, def, with, help, pass)                   \
   {PlanKey::id, key, Place::place, Type::Rates, "",  AxisKind::Space, def, 0,  \
+   0,           "",  with,         help,        pass},
+#define PP_PLAN_BYTES(id, key, place, def, with, help, pass)                   \
+  {PlanKey::id, key, Place::place, Type::Bytes, "",  AxisKind::Space, def, 0,  \
+   0,           "",  with,         help,        pass},
+#define PP_PLAN_NAMES(id, key, place, def, with, help, pass)                   \
+  {PlanKey::id, key, Place::place, Type::Names, "",  AxisKind::Space, def, 0,  \
    0,           "",  with,         help,        pass},
 #include "pp/IR/PlanKeys.def"
 };
@@ -139,6 +146,10 @@ std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {
                ? ""
                : "OPERATIONS_PER_SECOND:BYTES_PER_SECOND:SECONDS_OF_A_LAUNCH, "
                  "as 3e14:3e12:3e-6";
+  case Type::Bytes:
+    return pprt::parseBytes(value.str()) ? "" : pprt::kBytesSyntax;
+  case Type::Names:
+    return value.trim().empty() ? "names, separated by commas" : "";
   }
   llvm_unreachable("every type is listed");
 }
@@ -150,7 +161,9 @@ std::string pp::describePlanKeys() {
     os << "  " << llvm::left_justify(info.name.str() + "=", 17) << info.help;
     if (!info.words.empty())
       os << ": " << listWords(info.words);
-    os << " (default " << info.byDefault << ")\n";
+    if (!info.byDefault.empty())
+      os << " (default " << info.byDefault << ")";
+    os << "\n";
   }
   return text;
 }
@@ -236,6 +249,8 @@ std::string PlanOptions::check() const {
     return "'" + own + "' has an effect with " + with + " only, got " + got +
            ": choose that, or leave " + own + " out";
   }
+  if (getWord(PlanKey::Remat) == "auto" && !isSet(PlanKey::MemoryLimit))
+    return "'remat=auto' expects memory-limit, the bytes of a rank, got none";
   if (getWord(PlanKey::Decay) == "cosine" &&
       getInt(PlanKey::DecaySteps) <= getInt(PlanKey::Warmup))
     return "'decay' expects steps above warmup for a cosine, got " +

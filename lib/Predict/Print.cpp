@@ -21,22 +21,6 @@ namespace schedule = pp::schedule;
 
 namespace {
 
-/// `3`, `0-3`, `0-1 4-5`.
-std::string printRanks(std::vector<uint32_t> ranks) {
-  std::sort(ranks.begin(), ranks.end());
-  std::string text;
-  for (size_t i = 0; i < ranks.size();) {
-    size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1)
-      ++last;
-    text += (text.empty() ? "" : " ") + std::to_string(ranks[i]);
-    if (last > i)
-      text += "-" + std::to_string(ranks[last]);
-    i = last + 1;
-  }
-  return (ranks.size() == 1 ? "rank " : "ranks ") + text;
-}
-
 /// Groups equal rows, in order of their first program.
 using Groups = std::vector<
     std::pair<std::vector<uint32_t>, std::vector<std::vector<std::string>>>>;
@@ -168,7 +152,7 @@ std::string printMesh(const ppx::ArtifactT &artifact) {
 }
 
 /// `8 ranks of 1 thread`.
-std::string printRanks(uint64_t ranks, const ppx::ArtifactT &artifact) {
+std::string describeRanks(uint64_t ranks, const ppx::ArtifactT &artifact) {
   const uint32_t threads = artifact.threads_per_rank;
   std::string text = std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
   if (pp::predict::isForGpus(artifact))
@@ -190,7 +174,7 @@ std::string pp::predict::print(const Prediction &prediction,
   for (const ProgramPrediction &program : prediction.programs)
     ranks += program.ranks.size();
   std::string text =
-      "mesh " + printMesh(artifact) + ": " + printRanks(ranks, artifact);
+      "mesh " + printMesh(artifact) + ": " + describeRanks(ranks, artifact);
   if (!prediction.cuts.empty()) {
     text += "; cuts";
     for (uint64_t cut : prediction.cuts)

@@ -43,6 +43,21 @@ std::string pp::predict::printSeconds(double seconds) {
   return text;
 }
 
+std::string pp::predict::printRanks(std::vector<uint32_t> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  std::string text;
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1)
+      ++last;
+    text += (text.empty() ? "" : " ") + std::to_string(ranks[i]);
+    if (last > i)
+      text += "-" + std::to_string(ranks[last]);
+    i = last + 1;
+  }
+  return (ranks.size() == 1 ? "rank " : "ranks ") + text;
+}
+
 std::string pp::predict::printCount(double value, const char *space) {
   const char *unit = "";
   for (const char *next : {"k", "M", "G", "T"}) {

@@ -7,12 +7,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Schedule/Simulate.h"
+#include "pp/Schedule/Svg.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 using namespace pp::schedule;
+using svg::label;
+using svg::rectangle;
 
 static std::string percent(double share) {
   char text[32];
@@ -103,42 +106,6 @@ static const Style &styleOf(Kind kind) {
                        [&](const Style &style) { return style.kind == kind; });
 }
 
-/// A coordinate, to a tenth of a pixel.
-static std::string coordinate(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f", value);
-  return text;
-}
-
-static std::string rectangle(double x, double y, double width, double height,
-                             const char *fill, const std::string &content) {
-  return "<rect x=\"" + coordinate(x) + "\" y=\"" + coordinate(y) +
-         "\" width=\"" + coordinate(width) + "\" height=\"" +
-         coordinate(height) + "\" fill=\"" + fill +
-         (content.empty() ? "\"/>\n" : "\">" + content + "</rect>\n");
-}
-
-/// Text as XML holds it; a schedule may be called anything.
-static std::string escape(const std::string &text) {
-  std::string escaped;
-  for (char c : text) {
-    if (c == '<')
-      escaped += "&lt;";
-    else if (c == '&')
-      escaped += "&amp;";
-    else if (static_cast<unsigned char>(c) >= ' ')
-      escaped += c;
-  }
-  return escaped;
-}
-
-static std::string label(double x, double y, const char *anchor,
-                         const char *fill, const std::string &content) {
-  return "<text x=\"" + coordinate(x) + "\" y=\"" + coordinate(y) +
-         "\" text-anchor=\"" + anchor + "\" fill=\"" + fill + "\">" +
-         escape(content) + "</text>\n";
-}
-
 std::string pp::schedule::drawSvg(const Schedule &schedule,
                                   const Timeline &timeline) {
   constexpr double rowHeight = 26, rowGap = 4, left = 64, right = 72, top = 44;
@@ -163,12 +130,7 @@ std::string pp::schedule::drawSvg(const Schedule &schedule,
   double height = top + timeline.ranks.size() * (rowHeight + rowGap) + 10;
   double total = left + width + right;
 
-  std::string svg =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + coordinate(total) +
-      "\" height=\"" + coordinate(height) + "\" viewBox=\"0 0 " +
-      coordinate(total) + " " + coordinate(height) +
-      "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"11\">\n" +
-      rectangle(0, 0, total, height, "#ffffff", "");
+  std::string svg = svg::begin(total, height);
 
   // Legend: only kinds that occur.
   double x = left;

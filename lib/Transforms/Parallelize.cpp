@@ -20,8 +20,8 @@ constexpr StringLiteral kPlanFile = "plan", kStopAfter = "stop-after";
 
 /// Words for strategies that users of other systems may expect.
 constexpr StringLiteral unsupportedKeys[] = {
-    "stages",  "chunks",   "staleness",    "precision", "remat",
-    "offload", "compress", "memory-limit", "topology",  "strategy"};
+    "stages",   "chunks",       "staleness", "remat",   "offload",
+    "compress", "memory-limit", "topology",  "strategy"};
 
 /// A slip of a letter or two, or the beginning of the key.
 bool isNear(StringRef name, StringRef key) {

@@ -28,6 +28,9 @@ static void addGraphPasses(OpPassManager &manager,
   else if (options.givesPlan || !hasPlan)
     manager.addPass(createMakePlan(options.plan));
 
+  // Types before gradients, which then have the types of what they belong to.
+  manager.addPass(createLowerPrecision());
+
   // Differentiate before partitioning: the gradient of a collective is then
   // never needed, and the partitioner sees forward, backward and update as one
   // graph of global tensors, in which it can choose every collective. Equal
@@ -82,20 +85,28 @@ static void addSpmdPasses(OpPassManager &manager) {
   manager.addPass(createVerifySpmd());
 }
 
+/// From the choice of what is kept to the end of level 3.
+static void addRematerialization(OpPassManager &manager) {
+  manager.addPass(createRematerialize());
+
+  // Only now is it known which reductions run in one fragment.
+  manager.addPass(createBucketCollectives());
+  manager.addPass(createVerifyPipeline());
+}
+
 /// From a step to fragments per stage and their order.
-static void addPipelinePasses(OpPassManager &manager) {
+static void addPipelinePasses(OpPassManager &manager,
+                              const PipelineOptions &options) {
   // Fragments need local sizes and all collectives, hence after partitioning: a
   // value crosses a stage in its layout on the devices.
   manager.addPass(createSplitStages());
   manager.addPass(createSchedule());
 
-  // The residuals between fragments are known now; kernels that are formed
-  // later read the remaining ones.
-  manager.addPass(createTrimResiduals());
-
-  // Only now is it known which reductions run in one fragment.
-  manager.addPass(createBucketCollectives());
-  manager.addPass(createVerifyPipeline());
+  // The residuals between fragments, local sizes and collectives are known now.
+  // First the choice, then the work; kernels that are formed later read what
+  // remains.
+  manager.addPass(createChooseResiduals({options.target}));
+  addRematerialization(manager);
 }
 
 /// From fragments to an instruction list per rank.
@@ -151,9 +162,17 @@ void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
   if (isNeeded(Level::Spmd))
     addSpmdPasses(manager);
   if (isNeeded(Level::Pipeline))
-    addPipelinePasses(manager);
+    addPipelinePasses(manager, options);
   if (isNeeded(Level::Program))
     addProgramPasses(manager, options);
+}
+
+void pp::addPassesAfterResiduals(OpPassManager &manager, std::string target) {
+  PipelineOptions options;
+  options.target = std::move(target);
+  options.skipProgramChecks = true;
+  addRematerialization(manager);
+  addProgramPasses(manager, options);
 }
 
 std::optional<Level> pp::getLevel(ModuleOp module) {

@@ -9,22 +9,10 @@
 #include "pprt/MemoryUse.h"
 
 #include <algorithm>
-#include <limits>
 
 using namespace pprt;
 
-namespace {
-
-/// The first and last instruction of a body that touch a slot.
-struct Life {
-  size_t first = std::numeric_limits<size_t>::max(), last = 0;
-  void touch(size_t index) {
-    first = std::min(first, index);
-    last = std::max(last, index);
-  }
-};
-
-uint64_t &columnOf(ppx::SlotClass slotClass, MemoryUse &use) {
+static uint64_t &columnOf(ppx::SlotClass slotClass, MemoryUse &use) {
   switch (slotClass) {
   case ppx::SlotClass_parameter:
     return use.parameters;
@@ -45,25 +33,11 @@ uint64_t &columnOf(ppx::SlotClass slotClass, MemoryUse &use) {
   return use.communication;
 }
 
-} // namespace
-
-/// Finds the live slots at the instruction of the body that needs the most.
-MemoryUse pprt::memoryOf(const ppx::ProgramT &program) {
-  MemoryUse use;
-  use.peak = program.arena_bytes;
-  if (program.body.empty())
-    return use;
-  std::vector<Life> lives(program.slots.size());
-  for (size_t i = 0; i < program.body.size(); ++i)
-    for (uint32_t slot : program.body[i]->arguments)
-      lives[slot].touch(i);
+/// The instruction at which live slots are largest.
+static size_t findPeak(const ppx::ProgramT &program,
+                       const std::vector<SlotLife> &lives) {
   std::vector<int64_t> change(program.body.size() + 1);
   for (size_t slot = 0; slot < lives.size(); ++slot) {
-    const ppx::SlotClass slotClass = program.slots[slot]->slot_class;
-    // Slots that keep their value between steps live through all of the body.
-    if (slotClass == ppx::SlotClass_parameter ||
-        slotClass == ppx::SlotClass_optimizer)
-      lives[slot] = {0, program.body.size() - 1};
     if (lives[slot].first > lives[slot].last)
       continue;
     change[lives[slot].first] += int64_t(program.slots[slot]->bytes);
@@ -76,8 +50,39 @@ MemoryUse pprt::memoryOf(const ppx::ProgramT &program) {
       most = live;
       peak = i;
     }
-  for (size_t slot = 0; slot < lives.size(); ++slot)
-    if (lives[slot].first <= peak && peak <= lives[slot].last)
+  return peak;
+}
+
+SlotLives pprt::livesOf(const ppx::ProgramT &program) {
+  SlotLives lives;
+  lives.slots.resize(program.slots.size());
+  if (program.body.empty())
+    return lives;
+  const auto touch = [&](uint32_t slot, size_t index) {
+    const int32_t whole = program.slots[slot]->part_of;
+    SlotLife &life = lives.slots[whole < 0 ? slot : uint32_t(whole)];
+    life.first = std::min(life.first, index);
+    life.last = std::max(life.last, index);
+  };
+  for (size_t i = 0; i < program.body.size(); ++i)
+    for (uint32_t slot : program.body[i]->arguments)
+      touch(slot, i);
+  for (uint32_t slot = 0; slot < program.slots.size(); ++slot)
+    if (const ppx::SlotClass its = program.slots[slot]->slot_class;
+        its == ppx::SlotClass_parameter || its == ppx::SlotClass_optimizer) {
+      touch(slot, 0);
+      touch(slot, program.body.size() - 1);
+    }
+  lives.peak = findPeak(program, lives.slots);
+  return lives;
+}
+
+MemoryUse pprt::memoryOf(const ppx::ProgramT &program) {
+  MemoryUse use;
+  use.peak = program.arena_bytes;
+  const SlotLives lives = livesOf(program);
+  for (size_t slot = 0; slot < lives.slots.size(); ++slot)
+    if (lives.slots[slot].contains(lives.peak))
       columnOf(program.slots[slot]->slot_class, use) +=
           program.slots[slot]->bytes;
   return use;

@@ -127,6 +127,8 @@ protected:
     }
     if (chance(40))
       sayOneOf("ahead", {"0", "2", "9"});
+    if (chance(60))
+      sayOneOf("remat", {"none", "selective", "full"});
     plan.keepsGradients = chance(50);
     return plan;
   }
@@ -249,32 +251,37 @@ protected:
            << text << smallFault;
   }
 
-  /// In bf16 or f16, as far from f64 as the program for one device is.
-  void checkLowPrecision(unsigned seed) {
+  /// A model of bf16 or f16, or one of f32 that the plan computes in bf16, is
+  /// as far from f64 as the program for one device is.
+  void checkLowPrecision(unsigned seed, bool isLowered) {
     std::mt19937 random(seed);
     RandomProgramOptions options = drawSizes(random);
     options.isSmooth = options.namesDims = true;
-    options.hasConverts = true; // to f32, which is wider than both
+    options.hasConverts = !isLowered; // to f32, which is wider
     options.hasStates = seed % 2;
     std::string text;
     llvm::raw_string_ostream(text)
         << *makeRandomProgram(context, seed, options);
     for (size_t at = 0; (at = text.find("f64", at)) != std::string::npos;)
-      text.replace(at, 3, seed % 3 ? "bf16" : "f16");
+      text.replace(at, 3, isLowered ? "f32" : seed % 3 ? "bf16" : "f16");
     auto module = parseSourceString<ModuleOp>(text, &context);
     ASSERT_TRUE(module) << text;
     std::string message;
     DrawnPlan plan = drawPlan(*module, random);
     plan.seeds.reset();
     plan.keepsGradients = true; // their errors tell what an update's may be
+    if (isLowered)
+      plan.keys.push_back("precision=bf16");
+    if (isLowered && seed % 3 == 0)
+      plan.keys.push_back("precision.gradients=low");
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + plan.spell());
     DrawnPlan forOneDevice = plan;
     llvm::erase_if(forOneDevice.keys, [](StringRef key) {
       return !key.starts_with("optimizer=") && !key.starts_with("lr=") &&
-             !key.starts_with("clip=");
+             !key.starts_with("clip=") && !key.starts_with("precision");
     });
     auto graph = transform(*module, plan, Level::Graph, message);
-    ASSERT_TRUE(graph) << message;
+    ASSERT_TRUE(graph) << message << text;
     const Arguments arguments = drawArguments(*module, seed);
     pprt::host::StepValues judged;
     auto takeOne = [&](const DrawnPlan &goal, pprt::host::StepValues &told) {
@@ -317,8 +324,8 @@ TEST_F(RandomPlans, ComputeWhatTheModelComputes) {
 }
 
 TEST_F(RandomPlans, RoundNoMoreThanOneDeviceDoes) {
-  for (int seed = 0; seed < 20 && !HasFatalFailure(); ++seed)
-    checkLowPrecision(seed);
+  for (int seed = 0; seed < 30 && !HasFatalFailure(); ++seed)
+    checkLowPrecision(seed, /*isLowered=*/seed % 2);
 }
 
 } // namespace

@@ -63,6 +63,7 @@ KEYS = [
     Key("sequence", ("false", "true"), "gpt moe", needs=(("tp",), (2, 3, 4))),
     Key("sequence.gather", ("again", "keep"), "gpt moe", needs=(("sequence",), ("true",))),
     Key("vocab", ("auto", "false", "true"), "gpt moe", needs=(("tp",), (2, 3, 4))),
+    Key("remat", ("cheap", "none", "selective", "full")),
     Key("bucket", (26214400, 0, 3000)),
     Key("ahead", (1, 0, 3)),
     Key("schedule", ("1f1b", "gpipe"), needs=(("pp",), (2, 3))),

@@ -7,8 +7,8 @@
 // RUN: not pp-opt %s --pp-parallelize="unheard=2" 2>&1 | FileCheck %s --check-prefix=FAR
 // FAR: unknown key 'unheard'; expects one of microbatches pp dp ep sp tp schedule
 
-// RUN: not pp-opt %s --pp-parallelize="dp=2 remat=2" 2>&1 | FileCheck %s --check-prefix=LATER
-// LATER: unknown key 'remat': it is not supported
+// RUN: not pp-opt %s --pp-parallelize="dp=2 offload=2" 2>&1 | FileCheck %s --check-prefix=LATER
+// LATER: unknown key 'offload': it is not supported
 
 // RUN: not pp-opt %s --pp-parallelize="tp=2 zero=1" 2>&1 | FileCheck %s --check-prefix=WITHOUT
 // WITHOUT: 'zero' has an effect with dp, ep or sp above 1 only, got none: choose that, or leave zero out
@@ -62,7 +62,7 @@
 // Any white space separates keys.
 // RUN: printf 'dp=2\n\ttp=1  \r\n optimizer=sgd\tlr=0.5\n' > %t.keys
 // RUN: pp-opt %s --pp-parallelize="$(cat %t.keys) stop-after=graph" | FileCheck %s --check-prefix=SPACE
-// SPACE: #pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", threads = 1, numerics = "f32", epilogues = "library", links = "1e10:1e-5", rates = "1e11:1e10:1e-6", zero = 0, bucket = 26214400, ahead = 1, optimizer = #pp.optimizer<sgd, lr = 5.{{0+}}e-01>
+// SPACE: #pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", threads = 1, numerics = "f32", precision = "f32", remat = "cheap", epilogues = "library", links = "1e10:1e-5", rates = "1e11:1e10:1e-6", zero = 0, bucket = 26214400, ahead = 1, optimizer = #pp.optimizer<sgd, lr = 5.{{0+}}e-01>
 
 func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>},
                 %w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>})

@@ -9,6 +9,7 @@
 #include "CommandLine.h"
 #include "../NamedValues.h"
 #include "pp/IR/Version.h"
+#include "pp/Predict/MemoryReport.h"
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
@@ -37,10 +38,9 @@ static constexpr llvm::StringLiteral kShown[] = {"pp-parallelize",
 
 /// Passes that make remarks.
 static constexpr llvm::StringLiteral kRemarking[] = {
-    "pp-cut-stages",          "pp-annotate-shardings",
-    "pp-propagate-shardings", "pp-pad-dimensions",
-    "pp-lint-shardings",      "pp-partition",
-    "pp-split-stages",        "pp-schedule"};
+    "pp-cut-stages",     "pp-annotate-shardings", "pp-propagate-shardings",
+    "pp-pad-dimensions", "pp-lint-shardings",     "pp-partition",
+    "pp-split-stages",   "pp-schedule",           "pp-choose-residuals"};
 
 /// The error in a filter of remarks; empty if it is valid.
 static std::string checkFilter(llvm::StringRef filter) {
@@ -141,6 +141,11 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "pp-predict",
       cl::desc("print memory, communication and time of a step, as pp-run "
                "--dry-run does; the module is written only with -o"));
+  cl::opt<std::string> memory(
+      "pp-memory-report", cl::ValueOptional, cl::value_desc("file"),
+      cl::desc("print what fills the memory of each rank over a step, and why "
+               "(the module is written only with -o); or write it to FILE.svg, "
+               "FILE.json or FILE.txt"));
   cl::opt<std::string> shardings(
       "pp-shardings", cl::ValueOptional, cl::value_desc("name"),
       cl::desc("print how each value is split and which seed caused it; with a "
@@ -160,6 +165,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "--draw-schedule=- -o program.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-predict\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 zero=1\" "
+      "--pp-memory-report=memory.svg -o program.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" "
       "--pp-shardings=h.0.attn*\n\n"
       "--pp-parallelize=\"KEY=VALUE ...\" runs every pass from the module's "
@@ -211,6 +218,7 @@ pp::opt::parseCommandLine(int argc, char **argv,
        {static_cast<cl::Option *>(&output), static_cast<cl::Option *>(&emit),
         static_cast<cl::Option *>(&drawing),
         static_cast<cl::Option *>(&cacheLimit),
+        static_cast<cl::Option *>(&memory),
         static_cast<cl::Option *>(&shardings)})
     if (option->getNumOccurrences() > 1)
       return refuse("expects '" + getSpelling(*option) +
@@ -231,12 +239,25 @@ pp::opt::parseCommandLine(int argc, char **argv,
         output.getNumOccurrences())
       return refuse("-o and --draw-schedule expect different files");
   }
+  result.decisions.wantsMemory = memory.getNumOccurrences() > 0;
+  result.decisions.memoryFile = memory;
+  if (!memory.empty()) {
+    if (!pp::predict::isMemoryFile(memory))
+      return refuse(llvm::Twine("--pp-memory-report expects ") +
+                    pp::predict::kMemoryFiles + ", got '" + memory + "'");
+    for (const std::string &file :
+         {result.input, result.output, result.drawing})
+      if (memory == file || pprt::isSameFile(file, memory))
+        return refuse("--pp-memory-report expects another file, got '" +
+                      memory + "', which is also read or written");
+  }
   result.decisions.wantsExplanation = explanation;
   result.decisions.wantsPrediction = prediction;
   result.decisions.wantsShardings = shardings.getNumOccurrences() > 0;
   result.decisions.shardingsOf = shardings;
   // Standard output shows the answers; the module does not go there then.
-  const bool tells = explanation || prediction ||
+  const bool tellsOfMemory = result.decisions.wantsMemory && memory.empty();
+  const bool tells = explanation || prediction || tellsOfMemory ||
                      result.decisions.wantsShardings || result.drawing == "-";
   if (tells && !output.getNumOccurrences()) {
     if (emit == Emit::Plan)
@@ -244,19 +265,23 @@ pp::opt::parseCommandLine(int argc, char **argv,
                     "to standard output");
     result.output.clear();
   }
-  const bool isOfOne =
-      tells || emit != Emit::MLIR || drawing.getNumOccurrences();
+  const bool isOfOne = tells || emit != Emit::MLIR ||
+                       drawing.getNumOccurrences() ||
+                       memory.getNumOccurrences();
   if (isOfOne && !result.config.inputSplitMarker().empty())
     return refuse("--emit=ppx, --emit=plan, --draw-schedule, --pp-explain, "
-                  "--pp-predict and --pp-shardings expect one module, got "
+                  "--pp-predict, --pp-memory-report and --pp-shardings expect "
+                  "one module, got "
                   "--split-input-file");
   if (emit != Emit::PPX && cacheLimit.getNumOccurrences())
     return refuse(
         "--cache-limit needs --emit=ppx: other commands compile no kernels");
   if (emit != Emit::PPX && targets.getNumOccurrences())
     return refuse("--targets needs --emit=ppx: other commands make no images");
-  if (targets.getNumOccurrences() && (explanation || prediction))
-    return refuse("--pp-explain and --pp-predict describe one program, but "
+  if (targets.getNumOccurrences() &&
+      (explanation || prediction || result.decisions.wantsMemory))
+    return refuse("--pp-explain, --pp-predict and --pp-memory-report describe "
+                  "one program, but "
                   "--targets makes one per target; leave --targets out, or use "
                   "pp-run FILE.ppx --target=NAME --dry-run");
   if (emit != Emit::MLIR && pprt::isSameFile(result.input, result.output))

@@ -15,7 +15,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanText.h"
-#include "pp/Predict/Prediction.h"
+#include "pp/Predict/MemoryReport.h"
 #include "pp/Schedule/Simulate.h"
 #include "pp/Target/Artifact.h"
 #include "pprt/Status.h"
@@ -93,7 +93,8 @@ struct ReadDecisions : PassWrapper<ReadDecisions, OperationPass<ModuleOp>> {
       return signalPassFailure();
     if (decisions->wantsShardings && failed(readShardings()))
       return signalPassFailure();
-    if (decisions->wantsPrediction && failed(predict()))
+    if ((decisions->wantsPrediction || decisions->wantsMemory) &&
+        failed(predict()))
       return signalPassFailure();
     if (decisions->wantsExplanation && failed(explain()))
       signalPassFailure();
@@ -148,14 +149,22 @@ private:
 
   /// The output of `pp-run --dry-run`, from the same instruction lists.
   LogicalResult predict() {
-    if (failed(expectPrograms("--pp-predict")))
+    if (failed(expectPrograms(decisions->wantsPrediction
+                                  ? "--pp-predict"
+                                  : "--pp-memory-report")))
       return failure();
     // A program that is not sound, or does not end, has no timeline.
     FailureOr<MeshedArtifact> built = buildMeshedArtifact(getOperation());
     if (failed(built))
       return failure();
-    decisions->prediction = predict::print(
-        predict::predict(*built->artifact, built->mesh), *built->artifact);
+    const predict::Prediction prediction =
+        predict::predict(*built->artifact, built->mesh);
+    if (decisions->wantsPrediction)
+      decisions->prediction = predict::print(prediction, *built->artifact);
+    if (decisions->wantsMemory)
+      decisions->memory = predict::spellMemory(
+          predict::reportMemory(prediction, *built->artifact),
+          decisions->memoryFile);
     return success();
   }
 
@@ -194,7 +203,8 @@ private:
 
 void pp::opt::addReader(PassManager &manager, Decisions &decisions) {
   if (decisions.wantsPlan || decisions.wantsExplanation ||
-      decisions.wantsPrediction || decisions.wantsShardings ||
+      decisions.wantsPrediction || decisions.wantsMemory ||
+      decisions.wantsShardings ||
       decisions.wantsDrawing != Decisions::Drawing::None)
     manager.addPass(std::make_unique<ReadDecisions>(decisions));
   if (decisions.wantsShardings)

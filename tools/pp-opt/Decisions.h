@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For `--emit`, `--draw-schedule`, `--pp-explain`, `--pp-predict` and
-// `--pp-shardings`.
+// For `--emit`, `--draw-schedule`, `--pp-explain`, `--pp-predict`,
+// `--pp-memory-report` and `--pp-shardings`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_OPT_DECISIONS_H
@@ -23,15 +23,18 @@ struct Decisions {
 
   bool wantsPlan = false;
   Drawing wantsDrawing = Drawing::None;
-  bool wantsExplanation = false, wantsPrediction = false,
+  bool wantsExplanation = false, wantsPrediction = false, wantsMemory = false,
        wantsShardings = false;
+  /// The file of the memory report, whose name says how it is spelled; empty:
+  /// text on standard output.
+  std::string memoryFile;
   /// The values whose shardings are explained; empty: a table of all.
   std::string shardingsOf;
 
   /// Whether a pass has written shardings.
   bool hasSeenShardings = false;
 
-  std::string plan, drawing, explanation, prediction, shardings;
+  std::string plan, drawing, explanation, prediction, memory, shardings;
   /// Tries the advice of an explanation.
   Trials trials;
 };

@@ -125,8 +125,13 @@ int main(int argc, char **argv) {
   if (!options->drawing.empty())
     if (int code = writeText(options->drawing, options->decisions.drawing))
       return code;
+  if (const std::string &file = options->decisions.memoryFile; !file.empty())
+    if (int code = writeText(file, options->decisions.memory))
+      return code;
   llvm::outs() << options->decisions.prediction
                << options->decisions.explanation;
+  if (options->decisions.memoryFile.empty())
+    llvm::outs() << options->decisions.memory;
   if (options->output.empty())
     return 0;
   if (options->emit == Emit::PPX) {

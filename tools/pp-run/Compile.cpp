@@ -17,6 +17,7 @@
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/ElementTypes.h"
 #include "pp/Analysis/ModuleTarget.h"
+#include "pp/Explain/MemoryFit.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
@@ -200,6 +201,7 @@ struct SourceModule::State {
     return registry;
   }
 
+  std::optional<pp::MemoryFit> tryKeys(const std::string &keys);
   /// A copy of the module, after the passes of `options`.
   Expected<mlir::OwningOpRef<mlir::ModuleOp>>
   transform(const pp::PipelineOptions &options);
@@ -420,6 +422,51 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   result.kernelsMs = stopwatch.ms();
   result.warnings = diagnostics.all();
   return result;
+}
+
+/// Nothing if no keys can be changed.
+std::optional<pp::MemoryFit>
+SourceModule::State::tryKeys(const std::string &keys) {
+  Expected<pp::PipelineOptions> options = readOptions(keys);
+  const bool hasQuotes = keys.find_first_of("\"'\\") != keys.npos;
+  if (!options || !options->planFile.empty() || hasQuotes ||
+      pp::getLevel(*module) || module.get()->hasAttr(pp::attrs::kPlan))
+    return std::nullopt;
+  return pp::MemoryFit(*module, keys, [this](const std::string &changed) {
+    pp::PipelineOptions options = *readOptions(changed); // was checked
+    options.target = target;
+    return options;
+  });
+}
+
+static PlanTrial describe(pp::KeyTrial trial) {
+  PlanTrial result;
+  result.change = std::move(trial.change);
+  result.keys = std::move(trial.keys);
+  result.refusal = std::move(trial.refusal);
+  if (trial.outcome) {
+    result.bytes = trial.outcome->bytes;
+    result.seconds = trial.outcome->seconds;
+    result.devices = trial.outcome->devices;
+  }
+  return result;
+}
+
+std::vector<PlanTrial>
+SourceModule::trySmallerPlans(const std::string &parallelize) {
+  std::vector<PlanTrial> trials;
+  if (std::optional<pp::MemoryFit> fit = state->tryKeys(parallelize))
+    for (pp::KeyTrial &trial : fit->tryAlone())
+      trials.push_back(describe(std::move(trial)));
+  return trials;
+}
+
+std::optional<PlanTrial>
+SourceModule::findPlanThatFits(const std::string &parallelize, uint64_t limit) {
+  std::optional<pp::MemoryFit> fit = state->tryKeys(parallelize);
+  std::optional<pp::KeyTrial> found =
+      fit ? fit->find(limit) : std::optional<pp::KeyTrial>();
+  return found ? std::optional(describe(std::move(*found))) : std::nullopt;
 }
 
 bool SourceModule::isModel() const { return !pp::getLevel(*state->module); }

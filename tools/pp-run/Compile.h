@@ -46,6 +46,17 @@ enum class Kernels {
   linked  ///< into the artifact, so that other processes can run it
 };
 
+/// A plan with other keys, as if it were compiled, or why it is refused.
+struct PlanTrial {
+  /// The keys that differ, and all of them.
+  std::string change, keys;
+  std::string refusal;
+  /// Unless it is refused: of the rank that needs most, and of a step.
+  uint64_t bytes = 0;
+  double seconds = 0;
+  uint32_t devices = 0;
+};
+
 /// Bounds the rounding of an update.
 struct UpdateRule {
   bool isAdam = false;
@@ -82,6 +93,14 @@ public:
   pprt::Expected<Compiled> compile(const std::string &parallelize,
                                    Variant variant,
                                    Kernels kernels = Kernels::loaded);
+
+  /// Tries changes of single keys that may save memory. Nothing if the model
+  /// has a plan of its own, or `parallelize` names a file of one.
+  std::vector<PlanTrial> trySmallerPlans(const std::string &parallelize);
+  /// Finds a plan for as many devices, each of which needs at most `limit`
+  /// bytes.
+  std::optional<PlanTrial> findPlanThatFits(const std::string &parallelize,
+                                            uint64_t limit);
 
   /// Whether the training step is still to be made: only then can it be made
   /// with gradients, or for another mesh.

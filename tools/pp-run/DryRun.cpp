@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Launch.h"
 #include "Run.h"
-#include "pp/Predict/Prediction.h"
+#include "pp/Predict/MemoryReport.h"
 #include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
@@ -54,6 +54,18 @@ static DeviceMemory predictGpu(const Options &options,
                                   isRecorded, {});
 }
 
+/// Prints, or writes to its file, what fills the memory.
+static Status tellOfMemory(const Options &options,
+                           const pp::predict::Prediction &prediction,
+                           const ppx::ArtifactT &artifact, std::ostream &out) {
+  const std::string text =
+      spellMemory(reportMemory(prediction, artifact), options.memoryReport);
+  if (!options.memoryReport.empty())
+    return writeOutput(options.memoryReport, text.data(), text.size());
+  out << (options.quiet ? "" : "\n") << text << std::flush;
+  return {};
+}
+
 Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
                        const Status &checked, std::vector<uint64_t> staging,
                        double passesMs, std::ostream &out) {
@@ -62,7 +74,8 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
                   "'--code' expects an artifact with compiled kernels, got " +
                       options.input +
                       ", which has none; make one with pp-opt --emit=ppx");
-  for (const std::string &path : {options.report, options.trace, options.code})
+  for (const std::string &path :
+       {options.report, options.trace, options.code, options.memoryReport})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
       return status;
@@ -83,6 +96,10 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
       out << "\n" << predict::print(memory) << "\n";
     out << (checked.ok() ? describeChecks(options) : "") << std::flush;
   }
+  if (options.reportsMemory)
+    if (Status status = tellOfMemory(options, prediction, artifact, out);
+        !status.ok())
+      return status;
   Report report;
   report.device = options.device;
   report.compileMs = report.passesMs = passesMs;

@@ -43,6 +43,14 @@ Expected<Compiled> SourceModule::compile(const std::string &, Variant,
   return noCompiler("module");
 }
 
+std::vector<PlanTrial> SourceModule::trySmallerPlans(const std::string &) {
+  return {};
+}
+std::optional<PlanTrial> SourceModule::findPlanThatFits(const std::string &,
+                                                        uint64_t) {
+  return std::nullopt;
+}
+
 bool SourceModule::isModel() const { return false; }
 bool SourceModule::isUnpartitioned() const { return false; }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Options.h"
 #include "Compile.h"
+#include "pp/Predict/MemoryReport.h"
 #include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/Session.h"
@@ -30,7 +31,7 @@ using Reader = const char *(*)(std::string_view value, Options &options);
 
 struct Option {
   std::string_view name;
-  /// The text after `=`; empty for a switch.
+  /// The text after `=`; empty for a switch. In brackets it may be left out.
   std::string_view value;
   std::string_view help;
   Reader read;
@@ -161,17 +162,34 @@ const Option options[] = {
      "schedule and bubble; for an artifact also list its images. --report and "
      "--trace write the prediction",
      [](std::string_view, Options &o) { return setSwitch(o.dryRun); }},
+    {"memory-report", "[FILE]",
+     "with --dry-run: print what fills the memory of each rank over a step, "
+     "and "
+     "why, even with --quiet; or write it to FILE.svg, FILE.json or FILE.txt",
+     [](std::string_view v, Options &o) {
+       o.reportsMemory = true;
+       o.memoryReport = v;
+       return v.empty() || pp::predict::isMemoryFile(o.memoryReport)
+                  ? nullptr
+                  : pp::predict::kMemoryFiles;
+     }},
     {"code", "FILE",
      "with --dry-run of an artifact: write the code of its image's kernels, an "
      "ELF shared object for processors, PTX for GPUs",
      [](std::string_view v, Options &o) { return readResult(v, o.code); }},
     {"memory-limit", "BYTES",
      "refuse a program that needs more memory per rank, or per GPU for all "
-     "ranks on it, such as 512M or 1.5GiB (default 0: no limit). Memory of a "
-     "GPU's driver (context, code) and of NCCL is not counted",
+     "ranks on it, such as 512M or 1.5GiB (default 0: no limit), and list keys "
+     "that would save some. Memory of a GPU's driver (context, code) and of "
+     "NCCL is not counted",
      [](std::string_view v, Options &o) {
        return readLimit(v, o.memoryLimit);
      }},
+    {"fit", "",
+     "with --memory-limit: change keys of --parallelize until the program "
+     "fits, and say which",
+     [](std::string_view, Options &o) { return setSwitch(o.fit); },
+     needsCompiler},
     {"cache-limit", "BYTES",
      "keep no more compiled kernels than this for later runs (default 256M; 0: "
      "no limit)",
@@ -259,8 +277,9 @@ Status unknownOption(std::string_view name, bool hasValue) {
     if (editDistance(name, option.name) <= 2)
       return usageError(message + ", did you mean '--" +
                         std::string(option.name) + "'?");
-  for (auto [other, ours] :
-       {std::pair("pp-predict", "dry-run"), {"pp-parallelize", "parallelize"}})
+  for (auto [other, ours] : {std::pair("pp-predict", "dry-run"),
+                             {"pp-memory-report", "memory-report"},
+                             {"pp-parallelize", "parallelize"}})
     if (name == other)
       return usageError(message + ", did you mean '--" + ours + "'?");
   if (hasValue && isPlanKey(std::string(name)))
@@ -312,6 +331,10 @@ Status checkTogether(const Options &result,
     return usageError("'--reference' needs '--verify'");
   if (!result.code.empty() && !result.dryRun)
     return usageError("'--code' needs '--dry-run'");
+  if (result.fit && !result.memoryLimit)
+    return usageError("'--fit' needs '--memory-limit'");
+  if (result.reportsMemory && !result.dryRun)
+    return usageError("'--memory-report' needs '--dry-run'");
   if (result.dryRun)
     for (const Option &option : options)
       if ((option.needs & needsRun) && seen.count(option.name))
@@ -339,8 +362,31 @@ Status checkTogether(const Options &result,
 
 } // namespace
 
+/// A word as a shell reads it.
+static std::string quote(std::string_view word) {
+  const bool isPlain =
+      word.find_first_of(" \t\n\"'\\$`*?[](){}<>|&;#~!") == word.npos;
+  if (isPlain && !word.empty())
+    return std::string(word);
+  std::string text = "'";
+  for (char c : word)
+    text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+/// The options but those that `--fit` would obey.
+static std::string printCommand(int argc, const char *const *argv) {
+  std::string text = "pp-run";
+  for (int i = 1; i < argc; ++i)
+    if (const std::string_view word = argv[i];
+        word.substr(0, 13) != "--parallelize" && word != "--fit")
+      text += " " + quote(word);
+  return text;
+}
+
 Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
   Options result;
+  result.command = printCommand(argc, argv);
   std::set<std::string_view> seen;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word =
@@ -368,7 +414,8 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
     const std::string spelling = "'--" + std::string(name) + "'";
     if (!seen.insert(name).second)
       return usageError(spelling + " is given twice; give it once");
-    if (hasValue == option->value.empty())
+    const bool mayLackValue = option->value.substr(0, 1) == "[";
+    if (hasValue == option->value.empty() && !mayLackValue)
       return usageError(
           spelling +
           (hasValue ? " expects no value, got '" + std::string(value) + "'"
@@ -411,7 +458,9 @@ std::string pp::run::describeOptions() {
     if ((option.needs & needsCompiler) && !hasCompiler())
       continue;
     text += "  --" + std::string(option.name);
-    if (!option.value.empty())
+    if (option.value.substr(0, 1) == "[")
+      text += "[=" + std::string(option.value.substr(1));
+    else if (!option.value.empty())
       text += "=" + std::string(option.value);
     text += "\n      " + std::string(option.help) + "\n";
   }

@@ -29,6 +29,10 @@ struct Options {
   uint64_t seed = 0;
   /// Files; empty: none.
   std::string parameters, save, report, trace, metrics, reference, code;
+  /// Whether the dry run reports what fills the memory, and to which file;
+  /// empty: text on standard output.
+  bool reportsMemory = false;
+  std::string memoryReport;
   /// How many of the last steps the trace has.
   uint64_t traceSteps = 1;
   /// The device of the ranks, one of pprt::deviceNames().
@@ -46,6 +50,10 @@ struct Options {
   bool dryRun = false;
   /// Limit in bytes for a rank, or for a GPU with all its ranks; nothing: none.
   std::optional<uint64_t> memoryLimit;
+  /// Whether to change the plan until it fits.
+  bool fit = false;
+  /// The command line as a shell reads it, but without --parallelize.
+  std::string command;
   /// Limit in bytes of the cache of compiled kernels; nothing: none.
   std::optional<uint64_t> cacheLimit = uint64_t(256) << 20;
   /// Whether the command line says so.

@@ -50,6 +50,7 @@ Status pp::run::checkOverwrites(const Options &options,
                                      {"--report", options.report},
                                      {"--trace", options.trace},
                                      {"--metrics", options.metrics},
+                                     {"--memory-report", options.memoryReport},
                                      {"--code", options.code}};
   const std::vector<File> inputs = {{"the input", options.input},
                                     {"--reference", options.reference},

@@ -12,6 +12,7 @@
 #include "Run.h"
 #include "../Process.h"
 #include "Compile.h"
+#include "Fit.h"
 #include "Launch.h"
 #include "Source.h"
 #include "Verify.h"
@@ -94,6 +95,49 @@ Status checkProgram(const Options &options, const World &world,
   return Status(status.code(), options.input + ": " + status.message());
 }
 
+/// Bytes that a rank, or its GPU, needs beyond the arena.
+uint64_t bytesBehind(const Options &options, const World &world,
+                     const Source &source, uint64_t arena) {
+  const ppx::ArtifactT &artifact = *source.program.artifact;
+  if (!findBackend(options.device)->hasStreams)
+    return source.staging.empty() ? 0
+                                  : *std::max_element(source.staging.begin(),
+                                                      source.staging.end());
+  const Mesh mesh = *Mesh::create(artifact.axes); // was checked
+  const uint64_t bytes = findLargestGpu(options, shareGpu(options, world),
+                                        artifact, mesh, source.staging)
+                             .needs.allocated();
+  return bytes - std::min(bytes, arena);
+}
+
+/// For a model whose program does not fit: lets --fit change the plan, or says
+/// what would save memory.
+Status saveMemory(Options &options, const World &world, Source &source,
+                  Status &checked) {
+  const uint64_t arena = largestArena(*source.program.artifact);
+  const uint64_t behind = bytesBehind(options, world, source, arena);
+  if (options.fit) {
+    if (const auto fit = findFit(options, *source.module, behind)) {
+      options.parallelize = fit->keys;
+      Expected<Compiled> program = source.module->compile(
+          fit->keys, Variant::asAsked, kernelsFor(options, world));
+      if (!program)
+        return program.status();
+      source.program = std::move(*program);
+      checked = checkProgram(options, world, source);
+      if (!options.quiet)
+        std::cout << describeFit(options, *fit, arena) << std::endl;
+      return {};
+    }
+    checked = Status(checked.code(), checked.message() +
+                                         "; --fit finds no keys of "
+                                         "--parallelize with which it does");
+  }
+  if (!options.quiet)
+    source.advice = adviseOnMemory(options, *source.module, arena, behind);
+  return {};
+}
+
 /// Fails before hours of training if results cannot be returned or written.
 Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
   if (!findLoss(artifact))
@@ -166,6 +210,8 @@ Status prepareProgram(Options &options, World &world, Source &source,
       if (!options.quiet)
         std::cerr << source.program.warnings << std::flush;
       checked = checkProgram(options, world, source);
+      if (checked.code() == ExitCode::outOfMemory && source.module)
+        status = saveMemory(options, world, source, checked);
     }
   }
   if (status = world.agree(status, /*interrupted=*/false).first; !status.ok())
@@ -243,15 +289,22 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   Source source;
   Status checked;
   if (Status status = prepareProgram(options, *world, source, checked);
-      !status.ok())
+      !status.ok()) {
+    std::cout << source.advice << std::flush;
     return status;
+  }
   const Compiled &program = source.program;
   if (options.dryRun && tells && !options.quiet)
     std::cout << source.images;
-  if (options.dryRun)
-    return agree(tells ? dryRun(options, *program.artifact, checked,
-                                source.staging, program.passesMs, std::cout)
-                       : Status());
+  if (options.dryRun) {
+    const Status status =
+        tells ? dryRun(options, *program.artifact, checked, source.staging,
+                       program.passesMs, std::cout)
+              : Status();
+    if (!source.advice.empty())
+      std::cout << "\n" << source.advice << std::flush;
+    return agree(status);
+  }
   if (options.device == "null")
     return nullRun(options, program.artifact, world, std::cout);
   Expected<Batches> batches =

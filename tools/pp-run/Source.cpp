@@ -131,6 +131,12 @@ Expected<Source> loadImage(const Options &options, const std::string &level,
 
 } // namespace
 
+Kernels pp::run::kernelsFor(const Options &options, const World &world) {
+  return options.dryRun || options.device == "null" ? Kernels::none
+         : world.processCount() == 1                ? Kernels::loaded
+                                                    : Kernels::linked;
+}
+
 Expected<Source> pp::run::loadSource(const Options &options, const World &world,
                                      const std::string &level) {
   std::optional<InputFile> file;
@@ -175,10 +181,7 @@ Expected<Source> pp::run::loadSource(const Options &options, const World &world,
   if (!module)
     return module.status();
   Expected<Compiled> program = (*module)->compile(
-      options.parallelize, Variant::asAsked,
-      options.dryRun || options.device == "null" ? Kernels::none
-      : world.processCount() == 1                ? Kernels::loaded
-                                                 : Kernels::linked);
+      options.parallelize, Variant::asAsked, kernelsFor(options, world));
   if (!program)
     return program.status();
   Source source;

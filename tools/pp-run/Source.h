@@ -24,6 +24,8 @@ struct Source {
   std::unique_ptr<SourceModule> module;
   Compiled program;
   std::vector<uint64_t> staging; ///< stagingOf(), if it was checked
+  /// What would fit, if the program does not.
+  std::string advice;
   /// Description of a file's images for a dry run; empty for a module.
   std::string images;
 };
@@ -32,6 +34,9 @@ struct Source {
 pprt::Expected<Source> loadSource(const Options &options,
                                   const pprt::World &world,
                                   const std::string &level);
+
+/// What becomes of the kernels of the program of a run.
+Kernels kernelsFor(const Options &options, const pprt::World &world);
 
 /// The module or artifact of --reference; null without the option.
 pprt::Expected<std::unique_ptr<SourceModule>>

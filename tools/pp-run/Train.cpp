@@ -105,6 +105,8 @@ private:
   const size_t ahead;
   ProgressLine progress;
   std::optional<MetricsFile> metrics;
+  /// The first of the latest steps whose loss is not finite.
+  std::optional<uint64_t> firstNonFinite;
   uint64_t ended = 0;
   const Clock::time_point start = Clock::now();
   StepClock clock{start};
@@ -158,6 +160,15 @@ StepReport Training::measure() {
   return result;
 }
 
+/// A step with loss scaling changes nothing if it overflows, and the next one
+/// has half the scale. Below 1 no scale makes the loss finite.
+static bool mayRecover(const StepReport &step) {
+  for (const auto &[name, value] : step.metrics) // a scalar
+    if (name == "loss_scale")
+      return value.front() >= 1;
+  return false;
+}
+
 Status Training::finishOldest(Status &told) {
   if (Status status = session.wait(); !status.ok())
     return status;
@@ -175,14 +186,24 @@ Status Training::finishOldest(Status &told) {
     told = join(told, added);
     metrics.reset(); // once is enough
   }
-  if (std::isfinite(its.loss))
+  if (std::isfinite(its.loss)) {
+    firstNonFinite.reset();
+    return {};
+  }
+  if (!firstNonFinite)
+    firstNonFinite = its.step;
+  if (mayRecover(its))
     return {};
   // Later steps are dropped.
   for (; clock.size() > 0; clock.finish(Clock::now()))
     (void)session.wait();
-  return Status(ExitCode::nonFinite, "step " + std::to_string(its.step) +
-                                         ": expects a finite loss, got " +
-                                         std::to_string(its.loss));
+  std::string message = "step " + std::to_string(its.step) +
+                        ": expects a finite loss, got " +
+                        std::to_string(its.loss);
+  if (*firstNonFinite != its.step)
+    message += ", as in each step since " + std::to_string(*firstNonFinite) +
+               ", which were skipped to reduce the scale of the loss";
+  return Status(ExitCode::nonFinite, message);
 }
 
 Status pp::run::train(Session &session, const Batches &batches,

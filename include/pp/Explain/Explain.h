@@ -19,6 +19,8 @@
 
 namespace pp {
 
+struct PipelineOptions;
+
 /// Prediction for a plan.
 struct Outcome {
   uint32_t devices = 1;
@@ -34,6 +36,10 @@ struct Trial {
   std::optional<Outcome> outcome;
   std::string refusal;
 };
+
+/// Compiles and predicts a model under each plan, at the same time.
+std::vector<Trial> tryPlans(mlir::ModuleOp model,
+                            llvm::ArrayRef<PipelineOptions> plans);
 
 class Trials {
 public:
@@ -56,9 +62,6 @@ public:
                          mlir::ModuleOp programs) const;
 
 private:
-  void compile(Trial &trial, llvm::StringRef plan,
-               llvm::StringRef target) const;
-
   mlir::DialectRegistry registry;
   std::string model; ///< bytecode
   bool hasSeeds = false;

@@ -28,13 +28,15 @@ enum class PlanKey : unsigned {
 #define PP_PLAN_PAIR(id, ...) id,
 #define PP_PLAN_LINKS(id, ...) id,
 #define PP_PLAN_RATES(id, ...) id,
+#define PP_PLAN_BYTES(id, ...) id,
+#define PP_PLAN_NAMES(id, ...) id,
 #include "pp/IR/PlanKeys.def"
 };
 
 /// A row of the table.
 struct PlanKeyInfo {
   enum class Place { Axis, Setting, Seeds, Optimizer };
-  enum class Type { Int, Real, Word, Pair, Links, Rates };
+  enum class Type { Int, Real, Word, Pair, Links, Rates, Bytes, Names };
 
   PlanKey key;
   llvm::StringLiteral name;

@@ -8,6 +8,7 @@
 #ifndef PP_PREDICT_TABLE_H
 #define PP_PREDICT_TABLE_H
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ private:
 std::string printCount(double value, const char *space = "");
 /// `12.3 us`: three digits.
 std::string printSeconds(double seconds);
+
+/// `rank 3`, `ranks 0-3`, `ranks 0-1 4-5`.
+std::string printRanks(std::vector<uint32_t> ranks);
 
 } // namespace pp::predict
 

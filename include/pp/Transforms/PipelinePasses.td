@@ -67,27 +67,69 @@ def Schedule : LevelPass<"pp-schedule", "Pipeline"> {
   }];
 }
 
-def TrimResiduals : LevelPass<"pp-trim-residuals", "Pipeline"> {
-  let summary = "minimizes the bytes kept from forward to backward";
+def ChooseResiduals : LevelPass<"pp-choose-residuals", "Pipeline"> {
+  let summary = "chooses the values that forward keeps for backward";
   let description = [{
-    Values that a backward fragment reads of a forward one are kept in memory
-    between the two. Elementwise ops, views, counters and random bits are
-    recomputed if that keeps fewer bytes; contractions, reductions, gathers and
-    collectives never are. The choice is a minimum cut, so it is optimal: a GELU
-    keeps its input alone, a softmax its result. A value that is live across a
-    contraction or collective and is made from the same value of the previous
-    layer is kept (with `tp`, the sum of a layer's input and its reduced
-    output); otherwise the backward work of the last layer would begin by
-    recomputing all layers.
+    Marks the forward ops whose results are kept in memory until backward reads
+    them (`pp.keep`). The others are computed again. The plan's `remat` says
+    which ops may be; without a plan it is `cheap`:
+
+    - `none`: no op.
+    - `cheap`: elementwise ops, views, counters and random bits, where that keeps
+      fewer bytes and costs no time: a GELU keeps its input alone, a softmax its
+      result.
+    - `selective`: everything but collectives and products with parameters, so
+      that a transformer's attention keeps its queries, keys and values
+      (Korthikanti et al., "Reducing Activation Recomputation in Large
+      Transformer Models", 2022).
+    - `full`: everything within a layer, whose inputs are kept, but reductions
+      and exchanges between devices. Layers are the numbers in the names of ops
+      (`h.0.attn`); outside of them as `cheap`.
+    - `auto`: what of `full`, and of all outside of layers, has to be computed
+      again for each rank to need at most `memory-limit` bytes; by stage, the
+      least work. The module is lowered with each of about a dozen choices.
+      `--remarks-filter=pp-choose-residuals` prints what it costs, and how far
+      that may be from the least.
+
+    The choice is a minimum cut, so it keeps the fewest bytes. A value that is
+    live across a contraction or collective and is made from the same value of
+    the previous layer is kept (with `tp`, the sum of a layer's input and its
+    reduced output); otherwise the backward work of the last layer would begin
+    by recomputing all layers.
 
     ```mlir
     // forward:  %t = pp.tanh %x   %y = pp.mul %x, %t   yields %y, %x, %t
     // backward: reads %x and %t
     // becomes
+    // forward:  the op that makes %x has pp.keep
+    ```
+    `keep` and `recompute` name values whose fate the plan decides.
+    Errors: a step without fragments; a limit that no choice meets (with the
+    least that would do); names of nothing, of one value in both lists, or of a
+    reduction or exchange to be computed again.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"\"",
+           "the target of kernels, for remat=auto; empty: the module's">
+  ];
+}
+
+def Rematerialize : LevelPass<"pp-rematerialize", "Pipeline"> {
+  let summary = "computes again what forward does not keep";
+  let description = [{
+    Forward fragments yield the values that backward needs and that are marked
+    (`pp.keep`), and backward fragments compute the others again, each right
+    before it is first read. Removes the marks.
+
+    ```mlir
+    // forward:  %x = ... {pp.keep}   %t = pp.tanh %x   %y = pp.mul %x, %t   yields %y, %x, %t
+    // backward: reads %x and %t
+    // becomes
     // forward:  yields %y, %x
     // backward: reads %x   %t = pp.tanh %x
     ```
-    Errors: a step without fragments.
+    Errors: a step without fragments; an unmarked op that reduces or exchanges
+    values between devices, whose result backward needs.
   }];
 }
 

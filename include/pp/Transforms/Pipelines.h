@@ -55,6 +55,10 @@ std::string describeParallelizeKeys();
 void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
                    std::optional<Level> from, bool hasPlan = false);
 
+/// Appends the passes that follow pp-choose-residuals, as far as places in
+/// memory: pp-choose-residuals runs them to see what a choice needs.
+void addPassesAfterResiduals(mlir::OpPassManager &manager, std::string target);
+
 /// The level whose contract `module` fulfils (`pp.level`); nothing for a model
 /// before its training step is made.
 std::optional<Level> getLevel(mlir::ModuleOp module);

@@ -11,6 +11,29 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LowerPrecision : LevelPass<"pp-lower-precision", "Graph"> {
+  let summary = "computes products, and what lies between them, in 16 bits";
+  let description = [{
+    With `precision=bf16` in the plan, products (`pp.dot_general`,
+    `pp.convolution`) read and write bf16, and so do the ops that move, select,
+    scale or add what they write. Everything else computes in f32: exponentials,
+    roots, sums, norms, softmax, losses. Parameters, inputs and results of
+    `@main` keep their types. Lookups in tables of parameters are rounded.
+
+    ```mlir
+    %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<4x8xf32>, tensor<8x2xf32> -> tensor<4x2xf32>
+    %e = pp.exp %y : tensor<4x2xf32>
+    // becomes
+    %0 = pp.convert %x : tensor<4x8xf32> -> tensor<4x8xbf16>
+    %1 = pp.convert %w : tensor<8x2xf32> -> tensor<8x2xbf16>
+    %y = pp.dot_general %0, %1 batch [] x [] contract [1] x [0] : tensor<4x8xbf16>, tensor<8x2xbf16> -> tensor<4x2xbf16>
+    %2 = pp.convert %y : tensor<4x2xbf16> -> tensor<4x2xf32>
+    %e = pp.exp %2 : tensor<4x2xf32>
+    ```
+    Fails if a parameter is f64, or none is f32.
+  }];
+}
+
 def Differentiate : LevelPass<"pp-differentiate", "Graph"> {
   let summary = "appends the gradient of the loss with respect to every parameter";
   let description = [{

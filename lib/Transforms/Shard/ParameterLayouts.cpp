@@ -32,6 +32,7 @@ public:
         getSharedOut(getSharedOut), builder(main.getContext()) {}
 
   LogicalResult run();
+  void convertParametersOnce();
 
 private:
   void writeLayers();
@@ -41,6 +42,7 @@ private:
   void gatherUses(Value value, BlockArgument parameter, Kind kind,
                   function_ref<bool(Operation *)> isWanted);
   void gatherResult(unsigned result);
+  void convertOnce(Value value);
   void splitParameter(BlockArgument parameter, ArrayRef<Operation *> update);
   /// The identity of `value` in another layout, built where `builder` stands.
   /// Work of every micro-batch is named after its `parameter`.
@@ -224,8 +226,6 @@ void LayoutWriter::gatherUses(Value value, BlockArgument parameter, Kind kind,
     const ShardingRule rule =
         cast<ShardingOpInterface>(convert).getShardingRule();
     whole = mapDims(rule.operands.front(), rule.results.front(), ofOperand);
-    if (kind == Kind::Prologue)
-      setKind(convert, kind);
     gatherUses(convert->getResult(0), parameter, kind, isWanted);
   }
   whole = ofOperand;
@@ -276,6 +276,27 @@ void LayoutWriter::writeLayers() {
   setArgAttrs(main, attrs::kLayer, layers);
 }
 
+/// A parameter that is computed with in a narrower type is converted once a
+/// step, not in every micro-batch.
+void LayoutWriter::convertOnce(Value value) {
+  for (Operation *user : value.getUsers()) {
+    if (getKind(user) == Kind::Update || !isMadeFromOne(user))
+      continue;
+    Value result = user->getResult(0);
+    if (findNarrowest(result) >=
+        getElementTypeOrSelf(value).getIntOrFloatBitWidth())
+      continue;
+    setKind(user, Kind::Prologue);
+    convertOnce(result);
+  }
+}
+
+void LayoutWriter::convertParametersOnce() {
+  for (BlockArgument argument : main.getArguments())
+    if (getArgRole(main, argument.getArgNumber()) == Role::Param)
+      convertOnce(argument);
+}
+
 LogicalResult LayoutWriter::run() {
   llvm::StringMap<SmallVector<Operation *>> updates;
   for (Operation &op : main.getBody().front().without_terminator())
@@ -312,5 +333,10 @@ LogicalResult LayoutWriter::run() {
 LogicalResult pp::writeParameterLayouts(func::FuncOp main, int64_t zero,
                                         bool gathersOnce,
                                         GetSharedOut getSharedOut) {
-  return LayoutWriter(main, zero, gathersOnce, getSharedOut).run();
+  LayoutWriter writer(main, zero, gathersOnce, getSharedOut);
+  if (failed(writer.run()))
+    return failure();
+  // Layers are found in the forward pass, which this changes.
+  writer.convertParametersOnce();
+  return success();
 }

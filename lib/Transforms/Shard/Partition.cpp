@@ -279,7 +279,8 @@ FailureOr<Value> Partitioner::getOperand(OpOperand &operand,
                  getKind(producer) == Kind::Forward;
   // The smaller form crosses from stage to stage.
   bool isThere = isGathered && producer && isFarFrom(producer, user);
-  Operation *home = producer && !isAgain && !isThere ? producer : user;
+  Operation *home =
+      producer && isShared && !isAgain && !isThere ? producer : user;
   // The return is no part of the step: its operand's definition counts.
   if (home->hasTrait<OpTrait::IsTerminator>())
     if (Operation *start = source.value.getDefiningOp())

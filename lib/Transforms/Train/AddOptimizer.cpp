@@ -51,6 +51,13 @@ public:
 
 private:
   LogicalResult collectUpdates();
+  /// Reads the scale of the loss, if it has one: finds whether gradients are
+  /// finite, divides them, and updates the scale.
+  void buildUnscaling();
+  /// `old` in a step that is skipped, else `fresh`.
+  Value keepIfSkipped(Arithmetic &math, Value old, Value fresh) {
+    return isSkipped ? math.select(isSkipped, old, fresh) : fresh;
+  }
   /// Adds a state argument that starts at zero, with `extra` attributes.
   Value addState(const Twine &name, RankedTensorType type,
                  NamedAttrList extra = {});
@@ -69,6 +76,10 @@ private:
   OpBuilder builder;
   SmallVector<Update> updates;
   SmallVector<State> states;
+  /// Whether a gradient is not finite; null without loss scaling.
+  Value isSkipped;
+  /// Named scalars that the step reports.
+  SmallVector<State> metrics;
   /// Attributes of the state arguments added to the block so far.
   SmallVector<DictionaryAttr> stateAttrs;
 };
@@ -144,10 +155,12 @@ void OptimizerBuilder::buildUpdate(Update &update, const StepScalars &scalars) {
     oldStates.push_back(addState(prefix, update));
   UpdatedValues updated =
       applyRule(math, optimizer, scalars, value, gradient, oldStates);
-  update.newValue = math.convert(updated.value, element);
-  for (auto [prefix, state] :
-       llvm::zip_equal(stateNames(optimizer), updated.states))
-    states.push_back({(prefix + "." + update.name).str(), state});
+  update.newValue =
+      keepIfSkipped(math, parameter, math.convert(updated.value, element));
+  for (auto [prefix, old, state] :
+       llvm::zip_equal(stateNames(optimizer), oldStates, updated.states))
+    states.push_back(
+        {(prefix + "." + update.name).str(), keepIfSkipped(math, old, state)});
   mark(last, update.origin, update.name);
 }
 
@@ -158,7 +171,61 @@ Type OptimizerBuilder::widestComputeType() {
   return builder.getF32Type();
 }
 
+void OptimizerBuilder::buildUnscaling() {
+  const int64_t argument = findArg(main, loss_scaling::kScale);
+  if (argument < 0 || updates.empty())
+    return;
+  Arithmetic math(builder, main.getLoc());
+  Value scale = main.getArgument(argument), total;
+  Operation *last = terminator->getPrevNode();
+  Value inverse = math.convert(
+      math.div(math.scalar(1.0), math.convert(scale, builder.getF64Type())),
+      builder.getF32Type());
+  mark(last, -1);
+  for (Update &update : updates) {
+    last = terminator->getPrevNode();
+    Value count = math.countNonFinite(update.gradient);
+    Type element = getElementTypeOrSelf(main.getArgument(update.argument));
+    update.gradient = math.scale(
+        math.convert(update.gradient, computeType(element)), inverse);
+    mark(last, update.origin, update.name);
+    last = terminator->getPrevNode();
+    total = total ? math.add(total, count) : count;
+    mark(last, -1);
+  }
+  last = terminator->getPrevNode();
+  isSkipped = math.compare(Direction::GT, total, math.scalar(0.0));
+  auto type = RankedTensorType::get({}, builder.getI32Type());
+  auto addCounter = [&](StringRef name, Value fresh) {
+    states.push_back({name.str(), fresh});
+  };
+  Value good = addState(loss_scaling::kGoodSteps, type);
+  Value next = math.add(good, math.constant(1, type));
+  Value grows = math.compare(
+      Direction::GE, next, math.constant(loss_scaling::kGrowthInterval, type));
+  Value zero = math.constant(0, type);
+  addCounter(loss_scaling::kGoodSteps,
+             math.select(isSkipped, zero, math.select(grows, zero, next)));
+  Value skipped = addState(loss_scaling::kSkipped, type);
+  Value skippedNow = math.select(
+      isSkipped, math.add(skipped, math.constant(1, type)), skipped);
+  addCounter(loss_scaling::kSkipped, skippedNow);
+  // As torch does, a scale never grows to infinity.
+  Value larger = math.scale(scale, loss_scaling::kGrowth);
+  Value mayGrow = math.compare(
+      Direction::LT, larger,
+      math.constant(std::numeric_limits<double>::infinity(), larger.getType()));
+  Value grown = math.select(math.binary<AndOp>(grows, mayGrow), larger, scale);
+  addCounter(
+      loss_scaling::kScale,
+      math.select(isSkipped, math.scale(scale, loss_scaling::kBackoff), grown));
+  mark(last, -1);
+  metrics.push_back({"loss_scale", scale});
+  metrics.push_back({"skipped_steps", skippedNow});
+}
+
 void OptimizerBuilder::build() {
+  buildUnscaling();
   Operation *last = terminator->getPrevNode();
   Arithmetic math(builder, main.getLoc());
   Value step;
@@ -166,7 +233,7 @@ void OptimizerBuilder::build() {
     auto type = RankedTensorType::get({}, builder.getI32Type());
     Value old = addState("optimizer.step", type);
     step = math.add(old, math.constant(1, type));
-    states.push_back({"optimizer.step", step});
+    states.push_back({"optimizer.step", keepIfSkipped(math, old, step)});
   }
   Type element = widestComputeType();
   StepScalars scalars = buildStepScalars(math, optimizer, step, element);
@@ -205,6 +272,8 @@ void OptimizerBuilder::replaceResults(bool keepGradients) {
     attributes.push_back(main.getResultAttrDict(index));
   }
   SmallVector<Result> added;
+  for (const State &metric : metrics)
+    added.push_back({metric.newValue, Role::Metric, metric.name});
   for (const Update &update : updates)
     added.push_back({update.newValue, Role::Param, update.name});
   for (const State &state : states)

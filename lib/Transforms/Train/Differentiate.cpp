@@ -14,6 +14,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/PlanKeys.h"
+#include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -34,8 +36,9 @@ bool isFloat(Value value) {
 
 class Differentiator {
 public:
-  explicit Differentiator(func::FuncOp main)
-      : main(main), terminator(main.getBody().front().getTerminator()),
+  Differentiator(func::FuncOp main, bool roundsGradients)
+      : main(main), roundsGradients(roundsGradients),
+        terminator(main.getBody().front().getTerminator()),
         builder(terminator) {}
 
   LogicalResult run();
@@ -51,9 +54,15 @@ private:
   /// (g - sum of g y), which reads two tensors and keeps one. False if `op` is
   /// no softmax.
   bool differentiateSoftmax(Operation *op, Value upstream);
+  Value readBack(Value value);
+  Value widen(Value sum, Type element);
+  /// Rounds after the sum over the batch, where the plan says so. False if `op`
+  /// is no convert of a value that does not depend on the batch.
+  bool differentiateRounding(Operation *op, Value upstream);
   /// The sum of the contributions to `value`, in forward order of its uses;
   /// null if there are none.
   Value gradientOf(Value value, int64_t origin);
+  Value seedOf(Value loss);
   void appendGradients();
   void removeDeadOps();
   void classify();
@@ -61,6 +70,8 @@ private:
   void markSince(Operation *last, int64_t origin);
 
   func::FuncOp main;
+  /// Gradients of parameters have the type that the model computes with.
+  bool roundsGradients;
   Operation *terminator;
   OpBuilder builder;
   SmallVector<Operation *> forwardOps, backwardOps;
@@ -176,7 +187,8 @@ void Differentiator::markSince(Operation *last, int64_t origin) {
   Block &body = main.getBody().front();
   auto first = last ? std::next(last->getIterator()) : body.begin();
   for (Operation &op : llvm::make_range(first, terminator->getIterator())) {
-    setOrigin(&op, origin);
+    if (getOrigin(&op) < 0) // widen() repeats ops that have one
+      setOrigin(&op, origin);
     backwardOps.push_back(&op);
   }
 }
@@ -193,6 +205,44 @@ Value Differentiator::gradientOf(Value value, int64_t origin) {
             : part;
   markSince(last, origin);
   return sum;
+}
+
+/// `value` as its only reader rounds it, in the type of `value`: then memory
+/// holds no other.
+Value Differentiator::readBack(Value value) {
+  auto rounding = value.hasOneUse() ? dyn_cast<ConvertOp>(*value.user_begin())
+                                    : ConvertOp();
+  if (!rounding || !isFloat(rounding))
+    return value;
+  return ConvertOp::create(builder, value.getLoc(), value.getType(), rounding);
+}
+
+/// `sum`, the gradient of a value that does not depend on the batch, in `type`,
+/// which is wider than its own. Products and sums over the batch are formed in
+/// it, so that they are rounded once, when they leave it.
+Value Differentiator::widen(Value sum, Type element) {
+  Operation *op = sum.getDefiningOp();
+  auto type = ranked(sum).clone(element);
+  auto rebuild = [&](ValueRange operands) {
+    Operation *wider = builder.clone(*op);
+    wider->setOperands(operands);
+    wider->getResult(0).setType(type);
+    return wider->getResult(0);
+  };
+  if (op && isa<AddOp>(op))
+    return rebuild(
+        {widen(op->getOperand(0), element), widen(op->getOperand(1), element)});
+  if (op && op->hasTrait<MovesElements>() && op->getNumOperands() == 1)
+    return rebuild({widen(op->getOperand(0), element)});
+  if (op && isa<DotGeneralOp>(op))
+    return rebuild(op->getOperands());
+  if (auto reduce = llvm::dyn_cast_or_null<ReduceOp>(op)) {
+    Value operand = reduce.getOperand();
+    return rebuild(ConvertOp::create(builder, sum.getLoc(),
+                                     ranked(operand).clone(element), operand)
+                       .getResult());
+  }
+  return ConvertOp::create(builder, sum.getLoc(), type, sum);
 }
 
 bool Differentiator::differentiateSoftmax(Operation *op, Value upstream) {
@@ -213,7 +263,7 @@ bool Differentiator::differentiateSoftmax(Operation *op, Value upstream) {
     return false;
   Location loc = op->getLoc();
   Type type = quotient.getType();
-  Value y = quotient;
+  Value y = readBack(quotient);
   Value product = MulOp::create(builder, loc, type, upstream, y);
   Value total = ReduceOp::create(builder, loc, sum.getType(), Reduction::Sum,
                                  product, sum.getDimensions());
@@ -221,6 +271,18 @@ bool Differentiator::differentiateSoftmax(Operation *op, Value upstream) {
   Value off = SubOp::create(builder, loc, type, upstream, mean);
   contributions[exp.getOperand()].push_back(
       MulOp::create(builder, loc, type, y, off));
+  return true;
+}
+
+bool Differentiator::differentiateRounding(Operation *op, Value upstream) {
+  if (roundsGradients || !upstream || !isa<ConvertOp>(op) ||
+      dataDependent.contains(op->getOperand(0)) ||
+      !varied.contains(op->getOperand(0)))
+    return false;
+  Type from = ranked(op->getOperand(0)).getElementType();
+  if (ranked(upstream).getElementTypeBitWidth() >= from.getIntOrFloatBitWidth())
+    return false;
+  contributions[op->getOperand(0)].push_back(widen(upstream, from));
   return true;
 }
 
@@ -242,7 +304,8 @@ LogicalResult Differentiator::differentiate(Operation *op) {
     return op->emitError("expects an op with a gradient, got ")
            << op->getName();
   Operation *last = terminator->getPrevNode();
-  if (differentiateSoftmax(op, upstream.front())) {
+  if (differentiateSoftmax(op, upstream.front()) ||
+      differentiateRounding(op, upstream.front())) {
     markSince(last, getOrigin(op));
     return success();
   }
@@ -319,6 +382,15 @@ void Differentiator::classify() {
             awaited.contains(op) ? Kind::InputGradient : Kind::WeightGradient);
 }
 
+/// One, or the scale of the loss.
+Value Differentiator::seedOf(Value loss) {
+  Arithmetic math(builder, loss.getLoc());
+  const int64_t scale = findArg(main, loss_scaling::kScale);
+  if (scale < 0)
+    return math.constant(1.0, loss.getType());
+  return math.convert(main.getArgument(scale), ranked(loss).getElementType());
+}
+
 LogicalResult Differentiator::run() {
   if (failed(check()))
     return failure();
@@ -329,8 +401,7 @@ LogicalResult Differentiator::run() {
   Value loss = terminator->getOperand(0);
   if (varied.contains(loss)) {
     Operation *last = terminator->getPrevNode();
-    contributions[loss].push_back(
-        Arithmetic(builder, loss.getLoc()).constant(1.0, loss.getType()));
+    contributions[loss].push_back(seedOf(loss));
     markSince(last, static_cast<int64_t>(forwardOps.size()) - 1);
   }
   for (Operation *op : llvm::reverse(forwardOps))
@@ -345,7 +416,12 @@ LogicalResult Differentiator::run() {
 struct DifferentiatePass : pp::impl::DifferentiateBase<DifferentiatePass> {
   void runOnModule() override {
     auto main = lookupMain(getOperation());
-    if (failed(main) || failed(Differentiator(*main).run()))
+    auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
+    // A model that converts parameters itself says where gradients are rounded.
+    const bool roundsGradients =
+        !plan || plan.getWord(PlanKey::Precision) == "f32" ||
+        plan.getWord(PlanKey::PrecisionGradients) == "low";
+    if (failed(main) || failed(Differentiator(*main, roundsGradients).run()))
       signalPassFailure();
   }
 };

@@ -54,17 +54,44 @@ Value Arithmetic::spread(Value scalar, Value like) {
                              ArrayRef<int64_t>());
 }
 
+Value Arithmetic::compare(Direction direction, Value x, Value y) {
+  auto type = cast<RankedTensorType>(x.getType()).clone(builder.getI1Type());
+  return CompareOp::create(builder, loc, type, direction, x, y);
+}
+
+Value Arithmetic::select(Value predicate, Value yes, Value no) {
+  auto type = cast<RankedTensorType>(yes.getType());
+  Value spreadOut = predicate;
+  if (type.getRank() != 0)
+    spreadOut =
+        BroadcastOp::create(builder, loc, type.clone(builder.getI1Type()),
+                            predicate, ArrayRef<int64_t>());
+  return SelectOp::create(builder, loc, type, spreadOut, yes, no);
+}
+
+Value Arithmetic::sum(Value x) {
+  auto type = cast<RankedTensorType>(x.getType());
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(type.getRank()));
+  if (!dims.empty())
+    x = ReduceOp::create(builder, loc,
+                         RankedTensorType::get({}, type.getElementType()),
+                         Reduction::Sum, x, dims);
+  return convert(x, builder.getF64Type());
+}
+
 Value Arithmetic::sumOfSquares(Value x) {
   auto type = cast<RankedTensorType>(x.getType());
   Value wide = convert(x, computeType(type.getElementType()));
-  Value square = mul(wide, wide);
-  auto dims = llvm::to_vector(llvm::seq<int64_t>(type.getRank()));
-  if (!dims.empty())
-    square = ReduceOp::create(
-        builder, loc,
-        RankedTensorType::get({}, computeType(type.getElementType())),
-        Reduction::Sum, square, dims);
-  return convert(square, builder.getF64Type());
+  return sum(mul(wide, wide));
+}
+
+Value Arithmetic::countNonFinite(Value x) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  Value size = unary<AbsOp>(x);
+  // False for what is no number, too.
+  Value isFinite =
+      compare(Direction::LT, size, constant(infinity, size.getType()));
+  return sum(convert(unary<NotOp>(isFinite), builder.getF32Type()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -48,13 +48,34 @@ public:
   mlir::Value scale(mlir::Value x, mlir::Value scalar) {
     return mul(x, spread(scalar, x));
   }
+  mlir::Value compare(Direction direction, mlir::Value x, mlir::Value y);
+  mlir::Value select(mlir::Value predicate, mlir::Value yes, mlir::Value no);
   /// The sum of the squares of all elements: an f64 scalar.
   mlir::Value sumOfSquares(mlir::Value x);
+  /// The number of elements that are infinite or no numbers: an f64 scalar.
+  mlir::Value countNonFinite(mlir::Value x);
 
 private:
+  /// The sum of all elements as f64, formed in their type.
+  mlir::Value sum(mlir::Value x);
+
   mlir::OpBuilder &builder;
   mlir::Location loc;
 };
+
+/// Loss scaling for f16: the loss is multiplied by a scale before it is
+/// differentiated, so that small gradients do not vanish, and gradients are
+/// divided by it. Where one is not finite, no parameter or state changes and
+/// the scale is halved; after kGrowthInterval steps without it is doubled.
+/// torch.amp.GradScaler has the same constants.
+namespace loss_scaling {
+inline constexpr llvm::StringLiteral kScale = "optimizer.loss_scale";
+inline constexpr llvm::StringLiteral kGoodSteps = "optimizer.good_steps";
+inline constexpr llvm::StringLiteral kSkipped = "optimizer.skipped_steps";
+inline constexpr double kInitialScale = 65536.0;
+inline constexpr double kGrowth = 2.0, kBackoff = 0.5;
+inline constexpr int64_t kGrowthInterval = 2000;
+} // namespace loss_scaling
 
 /// Scalars that all parameters share, computed in f64; null where the optimizer
 /// has no use for one.

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace pprt {
 
 /// Whether `bytes` more can be mapped now.
@@ -24,5 +25,6 @@ Status findLack(const std::string &what, uint64_t bytes,
                 const Status &otherwise);
 
 } // namespace pprt
+#pragma GCC visibility pop
 
 #endif // PPRT_LACK_H

@@ -9,6 +9,8 @@
 #include "pprt/Ppx.h"
 
 #include <cstdint>
+#include <limits>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace pprt {
@@ -27,6 +29,24 @@ struct MemoryUse {
 };
 
 MemoryUse memoryOf(const ppx::ProgramT &program);
+
+/// The first and the last instruction of a body that need a slot.
+struct SlotLife {
+  size_t first = std::numeric_limits<size_t>::max(), last = 0;
+
+  bool contains(size_t index) const { return first <= index && index <= last; }
+};
+
+/// When the slots of a program live in a body, as memoryOf() adds them up. The
+/// parts of a slot never live: their whole does.
+struct SlotLives {
+  /// By slot.
+  std::vector<SlotLife> slots;
+  /// The instruction at which live slots are largest: the first of several.
+  size_t peak = 0;
+};
+
+SlotLives livesOf(const ppx::ProgramT &program);
 
 } // namespace pprt
 #pragma GCC visibility pop

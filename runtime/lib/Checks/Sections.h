@@ -3,13 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Private to the checks. Lists are flat; order and waits are per queue. This is
-// a section by queue, and the memory that an instruction touches.
+// a section by queue.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_LIB_CHECKS_SECTIONS_H
 #define PPRT_LIB_CHECKS_SECTIONS_H
 
 #include "pprt/Program.h"
+#include "pprt/SlotAccesses.h"
 
 #include <algorithm>
 #include <map>
@@ -107,16 +108,6 @@ uint64_t visitInOrder(const InstructionList &list, const QueueOrder &order,
   }
   return steps;
 }
-
-/// One slot that an instruction touches.
-struct SlotAccess {
-  uint32_t slot;
-  bool reads, writes;
-};
-
-/// Returns the slots that an instruction touches, in order of its arguments.
-std::vector<SlotAccess> accessesOf(const ppx::ArtifactT &artifact,
-                                   const ppx::InstructionT &instruction);
 
 } // namespace pprt::checks
 

@@ -1,6 +1,6 @@
 // What is of kind prologue is computed once a step, on every stage that reads it,
 // before the first micro-batch; backward keeps nothing of it apart.
-// RUN: pp-opt %s --pp-split-stages --pp-trim-residuals --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: pp-opt %s --pp-split-stages --pp-choose-residuals --pp-rematerialize --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK: %[[A:.*]] = pp.fragment prologue stage 0(%arg1) {
 // CHECK-NEXT: ^bb0(%[[W:.*]]: tensor<2xf32>):

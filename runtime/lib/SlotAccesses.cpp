@@ -1,16 +1,14 @@
-//===- Sections.cpp - the memory that an instruction touches --------------===//
+//===- SlotAccesses.cpp - the memory that an instruction touches ----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "Sections.h"
+#include "pprt/SlotAccesses.h"
 
 using namespace pprt;
-using namespace pprt::checks;
 
-std::vector<SlotAccess>
-checks::accessesOf(const ppx::ArtifactT &artifact,
-                   const ppx::InstructionT &instruction) {
+std::vector<SlotAccess> pprt::accessesOf(const ppx::ArtifactT &artifact,
+                                         const ppx::InstructionT &instruction) {
   const std::vector<uint32_t> &arguments = instruction.arguments;
   std::vector<SlotAccess> result;
   result.reserve(arguments.size());

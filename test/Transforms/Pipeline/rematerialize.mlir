@@ -1,5 +1,5 @@
 // The backward fragment keeps the fewest bytes and computes the rest again.
-// RUN: pp-opt %s --pp-trim-residuals | FileCheck %s
+// RUN: pp-opt %s --pp-choose-residuals --pp-rematerialize | FileCheck %s
 // Every pipeline has it: a GPT's backward pass computes its GELU's tanh again.
 // RUN: pp-model gpt --layers=2 --hidden=32 --heads=4 --seq=8 --batch=8 --vocab=16 \
 // RUN:   | pp-opt --pp-parallelize="pp=2 microbatches=2 stop-after=pipeline" | FileCheck %s --check-prefix=GPT

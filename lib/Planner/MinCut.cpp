@@ -2,34 +2,26 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every node is an edge from its entry to its exit; Dinic's algorithm (1970)
-// finds the largest flow, whose saturated edges are the cut.
+// Dinic's algorithm (1970) finds the largest flow, whose saturated edges are
+// the cut.
 //
 //===----------------------------------------------------------------------===//
 #include "MinCut.h"
 #include "llvm/ADT/STLExtras.h"
 
-using namespace llvm;
 using namespace pp;
 
-unsigned NodeCut::addNode(int64_t price) {
-  unsigned node = (leaving.size() - 2) / 2;
-  leaving.resize(leaving.size() + 2);
-  connect(entry(node), exit(node), price);
-  return node;
-}
-
-void NodeCut::connect(unsigned from, unsigned to, int64_t capacity) {
+void MinCut::link(unsigned from, unsigned to, int64_t capacity) {
   leaving[from].push_back(edges.size());
   edges.push_back({to, capacity});
   leaving[to].push_back(edges.size());
   edges.push_back({from, 0});
 }
 
-bool NodeCut::findLevels() {
+bool MinCut::findLevels() {
   level.assign(leaving.size(), -1);
   level[kSource] = 0;
-  SmallVector<unsigned> queue{kSource};
+  llvm::SmallVector<unsigned> queue{kSource};
   for (size_t head = 0; head < queue.size(); ++head)
     for (unsigned index : leaving[queue[head]])
       if (const Edge &edge = edges[index];
@@ -40,7 +32,7 @@ bool NodeCut::findLevels() {
   return level[kSink] >= 0;
 }
 
-int64_t NodeCut::push(unsigned from, int64_t limit) {
+int64_t MinCut::push(unsigned from, int64_t limit) {
   if (from == kSink)
     return limit;
   for (unsigned &position = next[from]; position < leaving[from].size();
@@ -58,29 +50,26 @@ int64_t NodeCut::push(unsigned from, int64_t limit) {
   return 0;
 }
 
-SmallVector<unsigned> NodeCut::solve() {
+llvm::BitVector MinCut::solve() {
   while (findLevels()) {
     next.assign(leaving.size(), 0);
     while (push(kSource, kInfinite) > 0)
       ;
   }
-  // Nodes that can still send to the sink lie behind the cut.
-  SmallVector<bool> isBehind(leaving.size(), false);
-  isBehind[kSink] = true;
-  SmallVector<unsigned> work{kSink};
+  // Vertices that can still send to the sink lie behind the cut.
+  llvm::BitVector behind(leaving.size());
+  behind.set(kSink);
+  llvm::SmallVector<unsigned> work{kSink};
   while (!work.empty()) {
     unsigned vertex = work.pop_back_val();
     for (unsigned index : leaving[vertex]) {
       unsigned from = edges[index].to;
-      if (edges[index ^ 1].capacity > 0 && !isBehind[from]) {
-        isBehind[from] = true;
+      if (edges[index ^ 1].capacity > 0 && !behind[from]) {
+        behind.set(from);
         work.push_back(from);
       }
     }
   }
-  SmallVector<unsigned> cut;
-  for (unsigned node = 0; 2 * node + 3 < leaving.size(); ++node)
-    if (!isBehind[entry(node)] && isBehind[exit(node)])
-      cut.push_back(node);
-  return cut;
+  behind >>= 2;
+  return behind;
 }

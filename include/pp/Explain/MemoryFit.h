@@ -1,0 +1,81 @@
+//===- MemoryFit.h - plans that need less memory ----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a model and the keys of a plan. Out: plans with other keys, each compiled
+// and predicted, so that a user sees what each key saves and costs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_EXPLAIN_MEMORYFIT_H
+#define PP_EXPLAIN_MEMORYFIT_H
+
+#include "pp/Explain/Explain.h"
+#include "pp/Transforms/Pipelines.h"
+
+#include <functional>
+#include <map>
+
+namespace pp {
+
+/// A plan with other keys, with its outcome or the reason why it is refused.
+struct KeyTrial {
+  /// The keys that differ: `zero=1 remat=full`.
+  std::string change;
+  /// All keys.
+  std::string keys;
+  std::optional<Outcome> outcome;
+  std::string refusal;
+};
+
+class MemoryFit {
+public:
+  /// Makes options of keys that parseParallelize() accepts, for the same
+  /// machine as the user's.
+  using ReadKeys = std::function<PipelineOptions(const std::string &keys)>;
+
+  /// `keys` are the user's; they name no plan file.
+  MemoryFit(mlir::ModuleOp model, std::string keys, ReadKeys read);
+
+  /// Tries each step of each key alone: stronger remat and ZeRO, bf16, more
+  /// micro-batches, pp and tp instead of dp, sequence. Leaves out stronger
+  /// steps that are refused.
+  std::vector<KeyTrial> tryAlone();
+
+  /// Finds a plan for as many devices whose ranks need at most `limit` bytes:
+  /// of those that change the fewest keys the fastest. Precision, which changes
+  /// results, is changed if nothing else helps.
+  std::optional<KeyTrial> find(uint64_t limit);
+
+private:
+  /// A key with stronger and stronger settings.
+  struct Lever {
+    std::vector<std::function<void(PlanOptions &)>> steps;
+    bool changesResults = false;
+  };
+  /// Levers with the step of each.
+  using Setting = std::map<size_t, size_t>;
+
+  void addLevers();
+  std::string spell(const PlanOptions &changed, std::string &change) const;
+  std::vector<const KeyTrial *> runAll(const std::vector<Setting> &settings);
+  const KeyTrial *run(const Setting &setting) {
+    return runAll({setting}).front();
+  }
+  std::optional<Setting> findAmong(const std::vector<size_t> &levers,
+                                   uint64_t limit);
+  Setting weaken(Setting setting, uint64_t limit);
+  bool isFaster(const Setting &setting, const std::optional<Setting> &best,
+                uint64_t limit);
+
+  mlir::ModuleOp model;
+  std::string keys;
+  ReadKeys read;
+  PlanOptions given;
+  std::vector<Lever> levers;
+  /// What was tried, by setting.
+  std::map<Setting, KeyTrial> trials;
+};
+
+} // namespace pp
+
+#endif // PP_EXPLAIN_MEMORYFIT_H

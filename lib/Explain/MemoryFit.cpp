@@ -1,0 +1,244 @@
+//===- MemoryFit.cpp - plans that need less memory ------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A lever is a key with settings of which each needs less memory than the one
+// before. Several levers together are tried with the strongest settings that
+// help alone, and weakened again while the plan fits and gets faster.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Explain/MemoryFit.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace pp;
+
+MemoryFit::MemoryFit(ModuleOp model, std::string keys, ReadKeys read)
+    : model(model), keys(std::move(keys)), read(std::move(read)) {
+  PipelineOptions options;
+  std::string error;
+  if (succeeded(parseParallelize(this->keys, options, error)))
+    given = options.plan;
+  addLevers();
+}
+
+/// Doubles an axis, with devices of dp if these can be halved.
+static void takeFromData(PlanOptions &plan, PlanKey axis) {
+  const int64_t data = plan.getInt(PlanKey::Dp);
+  if (data % 2 == 0)
+    plan.set(PlanKey::Dp, data / 2);
+  plan.set(axis, 2 * plan.getInt(axis));
+}
+
+void MemoryFit::addLevers() {
+  Lever remat;
+  const StringRef now = given.getWord(PlanKey::Remat);
+  SmallVector<StringRef> words;
+  getInfo(PlanKey::Remat).words.split(words, '|');
+  for (StringRef word :
+       ArrayRef(words)
+           .drop_while([&](StringRef other) { return other != now; })
+           .drop_front())
+    remat.steps.push_back(
+        [word](PlanOptions &plan) { plan.set(PlanKey::Remat, word); });
+  levers.push_back(std::move(remat));
+
+  Lever zero;
+  const PlanKeyInfo &zeroInfo = getInfo(PlanKey::Zero);
+  if (given.hasEffect(PlanKey::Zero))
+    for (int64_t stage = given.getInt(PlanKey::Zero) + 1;
+         stage <= zeroInfo.most; ++stage)
+      zero.steps.push_back(
+          [stage](PlanOptions &plan) { plan.set(PlanKey::Zero, stage); });
+  levers.push_back(std::move(zero));
+
+  Lever microBatches;
+  for (int64_t factor : {2, 4, 8})
+    microBatches.steps.push_back([factor](PlanOptions &plan) {
+      plan.set(PlanKey::Microbatches,
+               factor * plan.getInt(PlanKey::Microbatches));
+    });
+  levers.push_back(std::move(microBatches));
+
+  Lever stages;
+  stages.steps.push_back([](PlanOptions &plan) {
+    takeFromData(plan, PlanKey::Pp);
+    plan.set(PlanKey::Microbatches, std::max(plan.getInt(PlanKey::Microbatches),
+                                             plan.getInt(PlanKey::Pp)));
+  });
+  levers.push_back(std::move(stages));
+
+  Lever tensors;
+  tensors.steps.push_back(
+      [](PlanOptions &plan) { takeFromData(plan, PlanKey::Tp); });
+  levers.push_back(std::move(tensors));
+
+  Lever sequence;
+  if (given.hasEffect(PlanKey::Sequence) &&
+      given.getWord(PlanKey::Sequence) != "true")
+    sequence.steps.push_back(
+        [](PlanOptions &plan) { plan.set(PlanKey::Sequence, "true"); });
+  levers.push_back(std::move(sequence));
+
+  Lever precision;
+  precision.changesResults = true;
+  if (given.getWord(PlanKey::Precision) == "f32")
+    precision.steps.push_back(
+        [](PlanOptions &plan) { plan.set(PlanKey::Precision, "bf16"); });
+  levers.push_back(std::move(precision));
+}
+
+/// `key=value` words by key.
+static std::map<StringRef, StringRef> splitKeys(StringRef text) {
+  SmallVector<StringRef> words;
+  llvm::SplitString(text, words);
+  std::map<StringRef, StringRef> keys;
+  for (StringRef word : words)
+    keys.insert(word.split('='));
+  return keys;
+}
+
+/// The user's keys with those of `changed` that differ, which go to `change`.
+std::string MemoryFit::spell(const PlanOptions &changed,
+                             std::string &change) const {
+  const std::string before = given.print(), after = changed.print();
+  const auto old = splitKeys(before);
+  SmallVector<StringRef> parts;
+  llvm::SplitString(keys, parts);
+  SmallVector<std::string> words(parts.begin(), parts.end());
+  for (const auto &entry : splitKeys(after)) {
+    const auto [key, value] = entry;
+    if (auto found = old.find(key);
+        found != old.end() && found->second == value)
+      continue;
+    const std::string word = (key + "=" + value).str();
+    change += (change.empty() ? "" : " ") + word;
+    auto place = llvm::find_if(words, [&](StringRef other) {
+      return other.split('=').first == entry.first;
+    });
+    if (place != words.end())
+      *place = word;
+    else
+      words.push_back(word);
+  }
+  return llvm::join(words, " ");
+}
+
+std::vector<const KeyTrial *>
+MemoryFit::runAll(const std::vector<Setting> &settings) {
+  std::vector<PipelineOptions> plans;
+  std::vector<KeyTrial *> fresh;
+  for (const Setting &setting : settings) {
+    auto [entry, isNew] = trials.try_emplace(setting);
+    if (!isNew)
+      continue;
+    PlanOptions plan = given;
+    for (auto [lever, step] : setting)
+      levers[lever].steps[step](plan);
+    KeyTrial &trial = entry->second;
+    trial.keys = spell(plan, trial.change);
+    trial.refusal = plan.check();
+    if (!trial.refusal.empty())
+      continue;
+    plans.push_back(read(trial.keys));
+    fresh.push_back(&trial);
+  }
+  for (auto [trial, done] : llvm::zip_equal(fresh, tryPlans(model, plans))) {
+    trial->outcome = done.outcome;
+    trial->refusal = done.refusal;
+  }
+  std::vector<const KeyTrial *> found;
+  for (const Setting &setting : settings)
+    found.push_back(&trials.at(setting));
+  return found;
+}
+
+std::vector<KeyTrial> MemoryFit::tryAlone() {
+  std::vector<Setting> settings;
+  for (size_t lever = 0; lever < levers.size(); ++lever)
+    for (size_t step = 0; step < levers[lever].steps.size(); ++step)
+      settings.push_back({{lever, step}});
+  std::vector<KeyTrial> all;
+  for (auto [setting, trial] : llvm::zip_equal(settings, runAll(settings)))
+    if (trial->outcome || setting.begin()->second == 0)
+      all.push_back(*trial);
+  return all;
+}
+
+/// Whether a setting that was tried fits, and is faster than `best`.
+bool MemoryFit::isFaster(const Setting &setting,
+                         const std::optional<Setting> &best, uint64_t limit) {
+  const std::optional<Outcome> &outcome = run(setting)->outcome;
+  return outcome && outcome->bytes <= limit &&
+         int64_t(outcome->devices) == given.getRanks() &&
+         (!best || outcome->seconds < run(*best)->outcome->seconds);
+}
+
+/// Takes steps back while the plan fits and gets faster.
+MemoryFit::Setting MemoryFit::weaken(Setting setting, uint64_t limit) {
+  while (true) {
+    std::vector<Setting> weaker;
+    for (auto [lever, step] : setting)
+      if (step > 0) {
+        weaker.push_back(setting);
+        weaker.back()[lever] = step - 1;
+      }
+    runAll(weaker);
+    std::optional<Setting> best = setting;
+    for (const Setting &other : weaker)
+      if (isFaster(other, best, limit))
+        best = other;
+    if (*best == setting)
+      return setting;
+    setting = *best;
+  }
+}
+
+/// Finds the fastest of the settings of fewest levers that fit.
+std::optional<MemoryFit::Setting>
+MemoryFit::findAmong(const std::vector<size_t> &chosen, uint64_t limit) {
+  std::optional<Setting> best;
+  Setting all; // the strongest steps that are possible
+  for (size_t lever : chosen)
+    for (size_t step = 0; step < levers[lever].steps.size(); ++step) {
+      const Setting alone = {{lever, step}};
+      if (isFaster(alone, best, limit))
+        best = alone;
+      if (isFaster(alone, std::nullopt, UINT64_MAX))
+        all[lever] = step;
+    }
+  for (size_t count = 2; !best && count <= all.size(); ++count) {
+    std::vector<Setting> settings;
+    for (uint64_t mask = 0; mask < uint64_t(1) << all.size(); ++mask) {
+      if (size_t(llvm::popcount(mask)) != count)
+        continue;
+      Setting setting;
+      for (auto [index, entry] : llvm::enumerate(all))
+        if (mask >> index & 1)
+          setting.insert(entry);
+      settings.push_back(std::move(setting));
+    }
+    runAll(settings);
+    for (const Setting &setting : settings)
+      if (isFaster(setting, best, limit))
+        best = setting;
+    if (best)
+      return weaken(*best, limit);
+  }
+  return best;
+}
+
+std::optional<KeyTrial> MemoryFit::find(uint64_t limit) {
+  tryAlone(); // at once
+  std::vector<size_t> exact, all;
+  for (size_t lever = 0; lever < levers.size(); ++lever) {
+    all.push_back(lever);
+    if (!levers[lever].changesResults)
+      exact.push_back(lever);
+  }
+  for (const std::vector<size_t> &chosen : {exact, all})
+    if (const std::optional<Setting> found = findAmong(chosen, limit))
+      return *run(*found);
+  return std::nullopt;
+}

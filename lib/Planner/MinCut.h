@@ -1,0 +1,58 @@
+//===- MinCut.h - the minimum cut of a graph --------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Capacities are not negative, and their sum is below kInfinite.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_PLANNER_MINCUT_H
+#define PP_LIB_PLANNER_MINCUT_H
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SmallVector.h"
+#include <cstdint>
+#include <limits>
+
+namespace pp {
+
+/// A directed graph between a source and a sink.
+class MinCut {
+public:
+  static constexpr int64_t kInfinite = std::numeric_limits<int64_t>::max() / 4;
+
+  /// Adds vertices, numbered from 0 on.
+  void addVertices(unsigned count) { leaving.resize(leaving.size() + count); }
+  void connect(unsigned from, unsigned to, int64_t capacity) {
+    link(from + 2, to + 2, capacity);
+  }
+  void connectSource(unsigned to, int64_t capacity) {
+    link(kSource, to + 2, capacity);
+  }
+  void connectSink(unsigned from) { link(from + 2, kSink, kInfinite); }
+
+  /// The vertices on the sink's side of the cheapest cut; of several cuts the
+  /// one nearest to the sink.
+  llvm::BitVector solve();
+
+private:
+  /// Edge 2i+1 is the way back of edge 2i.
+  struct Edge {
+    unsigned to;
+    int64_t capacity;
+  };
+  static constexpr unsigned kSource = 0, kSink = 1;
+
+  void link(unsigned from, unsigned to, int64_t capacity);
+  bool findLevels();
+  int64_t push(unsigned from, int64_t limit);
+
+  llvm::SmallVector<Edge> edges;
+  llvm::SmallVector<llvm::SmallVector<unsigned>> leaving{
+      {}, {}}; ///< edges of each vertex
+  llvm::SmallVector<int> level;
+  llvm::SmallVector<unsigned> next; ///< the edge to try
+};
+
+} // namespace pp
+
+#endif // PP_LIB_PLANNER_MINCUT_H

@@ -1,0 +1,333 @@
+//===- ResidualGraph.cpp - values between forward and backward ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// With Remat::Cheap, a value's price is its bytes, twice those if only keeping
+// it brings it to memory. Values in memory that a contraction will read again
+// are kept for nothing, because recomputing would write them again. With the
+// other techniques memory alone counts.
+//
+// A value that would be recomputed from the same value of the layer before is
+// kept: otherwise the first layer's backward work would be that of all layers,
+// at once.
+//
+//===----------------------------------------------------------------------===//
+#include "ResidualGraph.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "pp/Analysis/Contraction.h"
+#include "pp/Analysis/StridedView.h"
+#include "pp/IR/Kernel.h"
+#include "pp/IR/Model.h"
+
+using namespace mlir;
+using namespace pp;
+
+/// Local, and reads no more than it writes: views, counters, elementwise ops.
+static bool isCheap(Operation *op) {
+  const bool isMove =
+      op->hasTrait<MovesElements>() && !op->hasTrait<UpdatesOperand>();
+  return op->hasTrait<OpTrait::Elementwise>() || isMove ||
+         isa<ConstantOp, IotaOp, AxisIndexOp, RandomBitsOp, AllSliceOp>(op);
+}
+
+/// True for ops that run separately, from memory to memory.
+static bool readsMemory(Operation *op) {
+  return isContraction(op) ||
+         (!isGraphOp(op) && !isa<AxisIndexOp, YieldOp>(op));
+}
+
+/// In FLOPs; what moves values has none.
+static double workOf(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost ? cost.getFlops() : 0;
+}
+
+bool pp::canRepeat(Operation *op) {
+  return isGraphOp(op) || isa<AxisIndexOp, AllSliceOp, AllGatherOp>(op);
+}
+
+bool pp::isHeldAnyway(Value operand) {
+  auto source = operand.getDefiningOp<FragmentOp>();
+  return isa<BlockArgument>(operand) ||
+         (source && source.getPhase() == Phase::Prologue);
+}
+
+SmallVector<std::pair<FragmentOp, FragmentOp>>
+pp::findResidualPairs(func::FuncOp main) {
+  SmallVector<std::pair<FragmentOp, FragmentOp>> pairs;
+  for (auto backward : main.getOps<FragmentOp>()) {
+    if (backward.getPhase() != Phase::Backward)
+      continue;
+    for (auto forward : main.getOps<FragmentOp>())
+      if (forward.getPhase() == Phase::Forward &&
+          llvm::any_of(backward.getOperands(), [&](Value operand) {
+            return operand.getDefiningOp() == forward.getOperation();
+          }))
+        pairs.push_back({forward, backward});
+  }
+  return pairs;
+}
+
+ResidualGraph::ResidualGraph(FragmentOp forward, FragmentOp backward,
+                             Remat remat, ResidualMarks &marks)
+    : forward(forward), backward(backward), remat(remat), marks(marks),
+      body(&forward.getBody().front()),
+      yield(cast<YieldOp>(body->getTerminator())) {
+  hasLayers = llvm::any_of(body->without_terminator(), [](Operation &op) {
+    return !findLayerName(&op).empty();
+  });
+  findVarying();
+  findStored();
+  findReread();
+  for (Value operand : backward.getOperands())
+    if (operand.getDefiningOp() == forward.getOperation())
+      if (Value value = atYield(operand); !isArgument(value))
+        nodes[addNode(value)].isNeeded = true;
+}
+
+Value ResidualGraph::atYield(Value operand) {
+  return yield.getOperand(cast<OpResult>(operand).getResultNumber());
+}
+
+bool ResidualGraph::isArgument(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && isHeldAnyway(forward.getOperand(argument.getArgNumber()));
+}
+
+void ResidualGraph::findVarying() {
+  auto main = forward->getParentOfType<func::FuncOp>();
+  for (auto [operand, argument] :
+       llvm::zip_equal(forward.getOperands(), body->getArguments())) {
+    auto ofMain = dyn_cast<BlockArgument>(operand);
+    std::optional<Role> role =
+        ofMain ? getArgRole(main, ofMain.getArgNumber()) : std::nullopt;
+    if (!isHeldAnyway(operand) || role == Role::Input || role == Role::Label)
+      varying.insert(argument);
+  }
+  for (Operation &op : body->without_terminator())
+    if (llvm::any_of(op.getOperands(),
+                     [&](Value operand) { return varying.contains(operand); }))
+      varying.insert_range(op.getResults());
+}
+
+Value ResidualGraph::baseOf(Value value) {
+  while (!stored.contains(value) && isViewOp(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// The contraction writes its results after all its epilogues
+/// (FormContractions.cpp).
+void ResidualGraph::addContraction(Operation *product) {
+  Value value = product->getResult(0);
+  while (value.hasOneUse()) {
+    Operation *op = *value.user_begin();
+    if (!isTakenAlong(op, value))
+      break;
+    for (Value operand : op->getOperands())
+      if (operand != value)
+        stored.insert(baseOf(operand));
+    value = op->getResult(0);
+  }
+  stored.insert(value);
+}
+
+void ResidualGraph::findStored() {
+  for (Operation &op : body->without_terminator()) {
+    if (!readsMemory(&op))
+      continue;
+    for (Value operand : op.getOperands())
+      stored.insert(baseOf(operand));
+    if (isContraction(&op))
+      addContraction(&op);
+    else
+      stored.insert(op.result_begin(), op.result_end());
+  }
+  for (auto [result, value] :
+       llvm::zip_equal(forward.getResults(), yield.getOperands()))
+    if (llvm::any_of(result.getUsers(),
+                     [&](Operation *user) { return user != backward; }))
+      stored.insert(value);
+  stored.insert(body->args_begin(), body->args_end());
+  findDepths();
+  for (Operation &op : body->without_terminator())
+    if (isCheap(&op) && isHeldOver(op.getResult(0)))
+      heldOver.insert(op.getResult(0));
+  stored.insert(heldOver.begin(), heldOver.end());
+}
+
+void ResidualGraph::findDepths() {
+  for (BlockArgument argument : body->getArguments())
+    depths[argument] = 0;
+  for (Operation &op : body->without_terminator()) {
+    std::optional<unsigned> depth;
+    for (Value operand : op.getOperands())
+      if (auto found = depths.find(operand); found != depths.end())
+        depth = std::max(depth.value_or(0), found->second);
+    if (depth)
+      for (Value result : op.getResults())
+        depths[result] = *depth + (readsMemory(&op) ? 1 : 0);
+  }
+}
+
+void ResidualGraph::forEachReader(Value value,
+                                  function_ref<void(Operation *)> visit) {
+  for (Operation *user : value.getUsers())
+    if (isViewOp(user))
+      forEachReader(user->getResult(0), visit);
+    else
+      visit(user);
+}
+
+bool ResidualGraph::isHeldOver(Value value) {
+  auto depth = depths.find(value);
+  if (depth == depths.end() || isViewOp(value.getDefiningOp()))
+    return false;
+  bool isReadHere = stored.contains(value), isReadLater = false;
+  forEachReader(value, [&](Operation *reader) {
+    if (readsMemory(reader) || reader->getNumResults() == 0)
+      return;
+    const bool isHere = depths.lookup(reader->getResult(0)) == depth->second;
+    (isHere ? isReadHere : isReadLater) = true;
+  });
+  return isReadHere && isReadLater;
+}
+
+bool ResidualGraph::isChained(Value value) {
+  if (auto known = chained.find(value); known != chained.end())
+    return known->second;
+  const bool result =
+      llvm::any_of(value.getDefiningOp()->getOperands(), [&](Value operand) {
+        Operation *op = operand.getDefiningOp();
+        return heldOver.contains(operand) ||
+               (op && isCheap(op) && isChained(operand));
+      });
+  return chained[value] = result;
+}
+
+void ResidualGraph::findReread() {
+  Block &block = backward.getBody().front();
+  for (auto [operand, argument] :
+       llvm::zip_equal(backward.getOperands(), block.getArguments())) {
+    if (operand.getDefiningOp() != forward.getOperation())
+      continue;
+    Value base = baseOf(atYield(operand));
+    SmallVector<Value> views{argument};
+    bool isRead = false;
+    while (!views.empty())
+      for (Operation *user : views.pop_back_val().getUsers()) {
+        isRead |= readsMemory(user);
+        if (isViewOp(user))
+          views.push_back(user->getResult(0));
+      }
+    if (isRead && stored.contains(base))
+      reread.insert(base);
+  }
+}
+
+bool ResidualGraph::crossesLayers(Value value) const {
+  const StringRef own = findLayerName(value.getDefiningOp());
+  return varying.contains(value) &&
+         llvm::any_of(value.getUsers(), [&](Operation *reader) {
+           return !isa<YieldOp>(reader) && findLayerName(reader) != own;
+         });
+}
+
+bool ResidualGraph::mayRepeat(Operation *op) {
+  const bool isInLayer = !findLayerName(op).empty();
+  auto isOfParameters = [&](Value operand) {
+    return !varying.contains(operand);
+  };
+  switch (remat) {
+  case Remat::None:
+    return false;
+  case Remat::Cheap:
+    return isCheap(op);
+  case Remat::Selective:
+    if (isContraction(op) && llvm::any_of(op->getOperands(), isOfParameters))
+      return false;
+    return isGraphOp(op) || isCheap(op);
+  case Remat::Full:
+  case Remat::Auto:
+    if (!isInLayer)
+      return isCheap(op) || (!hasLayers && isGraphOp(op));
+    return (isGraphOp(op) || isCheap(op) || isa<AllGatherOp>(op)) &&
+           !crossesLayers(op->getResult(0));
+  }
+  llvm_unreachable("unknown technique");
+}
+
+int64_t ResidualGraph::priceOf(Value value) const {
+  const int64_t bytes = getTensorBytes(value.getType());
+  if (remat != Remat::Cheap)
+    return bytes;
+  if (reread.contains(value))
+    return 0;
+  return bytes * (stored.contains(value) ? 1 : 2);
+}
+
+bool ResidualGraph::isOfEveryLayer(Value value) {
+  const bool isWithinLayer = (remat == Remat::Full || remat == Remat::Auto) &&
+                             !findLayerName(value.getDefiningOp()).empty();
+  return !isWithinLayer && heldOver.contains(value) && isChained(value);
+}
+
+/// Ops that read nothing, such as constants, are always repeated.
+unsigned ResidualGraph::addNode(Value value) {
+  if (auto known = numbers.find(value); known != numbers.end())
+    return known->second;
+  ResidualNode node;
+  node.bytes = priceOf(value);
+  Operation *op = value.getDefiningOp();
+  const bool isToRepeat = op && marks.recompute.match(op);
+  const bool isToKeep = op && marks.keep.match(op);
+  if (isToRepeat && (isToKeep || !canRepeat(op)))
+    contradiction = op;
+  if (isToRepeat)
+    node.bytes = ResidualNode::kNever;
+  if (isToRepeat ||
+      (op && mayRepeat(op) && !isOfEveryLayer(value) && !isToKeep)) {
+    node.work = remat == Remat::Auto ? std::llround(workOf(op)) : 0;
+    for (Value operand : op->getOperands())
+      if (!isArgument(operand))
+        node.operands.push_back(addNode(operand));
+  }
+  const unsigned number = nodes.size();
+  numbers.insert({value, number});
+  nodes.push_back(node);
+  return number;
+}
+
+LogicalResult ResidualGraph::verify() const {
+  if (!contradiction)
+    return success();
+  InFlightDiagnostic error = contradiction->emitOpError()
+                             << "of \"" << getOpName(contradiction) << "\" ";
+  if (canRepeat(contradiction))
+    return error << "is named by keep and by recompute; leave one of them out";
+  return error << "reduces or exchanges values between devices, which is never "
+                  "repeated; leave it out of recompute";
+}
+
+double ResidualGraph::getWork(const ResidualChoice &choice) const {
+  double work = 0;
+  for (auto [value, number] : numbers)
+    if (choice.recomputed[number])
+      work += workOf(value.getDefiningOp());
+  return work;
+}
+
+SmallVector<Operation *>
+ResidualGraph::getKept(const ResidualChoice &choice) const {
+  SmallVector<Operation *> kept;
+  for (auto [value, number] : numbers)
+    if (Operation *op = value.getDefiningOp(); op && choice.kept[number])
+      kept.push_back(op);
+  return kept;
+}
+
+void pp::markKept(func::FuncOp main, ArrayRef<Operation *> kept) {
+  main->walk([](Operation *op) { op->removeAttr(attrs::kKeep); });
+  for (Operation *op : kept)
+    op->setAttr(attrs::kKeep, UnitAttr::get(main.getContext()));
+}

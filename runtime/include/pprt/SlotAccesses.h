@@ -1,0 +1,30 @@
+//===- SlotAccesses.h - the memory that an instruction touches --*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_SLOTACCESSES_H
+#define PPRT_SLOTACCESSES_H
+
+#include "pprt/Ppx.h"
+
+#include <cstdint>
+#include <vector>
+
+#pragma GCC visibility push(default)
+namespace pprt {
+
+/// One slot that an instruction touches.
+struct SlotAccess {
+  uint32_t slot;
+  bool reads, writes;
+};
+
+/// Returns the slots that an instruction touches, in order of its arguments.
+std::vector<SlotAccess> accessesOf(const ppx::ArtifactT &artifact,
+                                   const ppx::InstructionT &instruction);
+
+} // namespace pprt
+#pragma GCC visibility pop
+
+#endif // PPRT_SLOTACCESSES_H

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Tries what pp-run says where a program does not fit its memory limit.
+
+SPDX-License-Identifier: Apache-2.0
+
+A program that is too large is refused with code 4, and each plan of the table
+needs the memory and the time that the table says, as a dry run of its own. What
+--fit applies fits, is the command that it prints, and computes the same as the
+model on one device. Where nothing fits, it says so.
+
+  fit.py --bin=build/bin
+"""
+import argparse
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+MODEL = "gpt --layers=2 --hidden=64 --heads=4 --seq=32 --batch=16 --vocab=64"
+# Keys; a limit as a share of what they need; what --fit may apply, or None if
+# nothing fits.
+CASES = [
+    ("", 0.8, "remat|microbatches"),
+    ("dp=2", 0.7, "zero|remat|microbatches"),
+    ("dp=4 zero=1", 0.6, "microbatches=4 "),
+    ("dp=2 tp=2 microbatches=2", 0.75, "zero|sequence|remat|microbatches"),
+    ("tp=2", 0.02, None),
+    ("pp=2 microbatches=2 optimizer=sgd lr=0.1", 0.7, "remat|microbatches"),
+]
+ROW = re.compile(r'^--parallelize="(.*)" +(\S+ \S+) +(\S+ \S+) +(\S+ \S+) +(\d+) +(yes|no)$', re.M)
+
+
+class Model:
+    def __init__(self, tools, folder):
+        self.tools, self.folder = tools, folder
+
+    def run(self, *options):
+        return subprocess.run([self.tools / "pp-run", "m.mlir", *options], cwd=self.folder,
+                              capture_output=True, text=True, timeout=100)
+
+    def predict(self, keys):
+        """Arena of the largest rank, and the printed time of a step."""
+        done = self.run(f"--parallelize={keys}", "--dry-run", "--report=report.json")
+        report = json.load(open(f"{self.folder}/report.json"))
+        step = re.search(r"^step (\S+ \S+),", done.stdout, re.M)[1]
+        return max(rank["predicted_peak_bytes"] for rank in report["memory"]), step
+
+
+def print_bytes(count):
+    """As pprt::printBytes() does."""
+    if count < 1024:
+        return f"{count} B"
+    for unit in "KiB", "MiB":
+        count /= 1024
+        if count < 999.5:
+            break
+    return f"{count:.{2 if count < 9.995 else 1 if count < 99.95 else 0}f} {unit}"
+
+
+def check_table(model, keys, peak, limit):
+    done = model.run(f"--parallelize={keys}", f"--memory-limit={limit}", "--dry-run")
+    if done.returncode != 4 or "within the memory limit" not in done.stderr:
+        yield f"expects a refusal, got {done.returncode} and {done.stderr}"
+    rows = ROW.findall(done.stdout)
+    if not rows:
+        yield f"expects a table, got {done.stdout}"
+    fitting = [row[5] == "yes" for row in rows]
+    if fitting != sorted(fitting, reverse=True):
+        yield f"expects what fits first, got {rows}"
+    for changed, saves, arena, step, devices, fits in rows:
+        bytes_, seconds = model.predict(changed)
+        expected = (print_bytes(peak - bytes_), print_bytes(bytes_), seconds,
+                    "yes" if bytes_ <= limit else "no")
+        if (saves, arena, step, fits) != expected:
+            yield f"'{changed}': expects {expected}, got {(saves, arena, step, fits)}"
+    command = shlex.split(done.stdout.splitlines()[-1])
+    if command[0] != "pp-run" or f"--parallelize={rows[0][0]}" not in command:
+        yield f"expects the first plan as a command, got {command}"
+    if model.run(*command[2:]).returncode != (0 if fitting[0] else 4):
+        yield f"expects a command that does what the table says, got {command}"
+
+
+def check_fit(model, keys, limit, applied):
+    options = [f"--memory-limit={limit}", "--steps=1", "--verify"]
+    done = model.run(f"--parallelize={keys}", *options, "--fit")
+    if not applied:
+        if done.returncode != 4 or "--fit finds no keys" not in done.stderr:
+            yield f"expects that nothing fits, got {done.returncode}, {done.stderr}"
+        return
+    told = re.search(r"^--fit applies (.*): .* as predicted\n  (.*)$", done.stdout, re.M)
+    if done.returncode or not told or not re.search(applied, told[1]):
+        yield f"expects {applied}, got {done.returncode}, {done.stdout}, {done.stderr}"
+        return
+    command = shlex.split(told[2])
+    if command != ["pp-run", "m.mlir", *options, command[-1]]:
+        yield f"expects the command that was given, got {command}"
+    if (bytes_ := model.predict(command[-1].split("=", 1)[1])[0]) > limit:
+        yield f"--fit applied {told[1]}, which needs {bytes_} bytes of {limit}"
+
+
+def check_words(model):
+    """Without a table: an artifact, a plan's file, --quiet; and wrong words."""
+    for options, code, word in (
+            (["--fit"], 2, "'--fit' needs '--memory-limit'"),
+            (["--memory-limit=1K", "--quiet"], 4, ""),
+            (["--memory-limit=1K", "--parallelize=plan=p.plan"], 4, ""),
+            (["--memory-limit=1K", "--fit", "--parallelize=plan=p.plan"], 4, "finds no keys")):
+        done = model.run(*options)
+        if done.returncode != code or word not in done.stderr or done.stdout:
+            yield f"{options}: expects {code} and '{word}', got {done}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    tools = parser.parse_args().bin.resolve()
+    errors = []
+    with tempfile.TemporaryDirectory() as folder:
+        model = Model(tools, folder)
+        subprocess.run([tools / "pp-model", *MODEL.split(), "-o", f"{folder}/m.mlir"], check=True)
+        subprocess.run([tools / "pp-opt", f"{folder}/m.mlir", "--pp-parallelize=dp=2",
+                        "--emit=plan", "-o", f"{folder}/p.plan"], check=True)
+        errors += check_words(model)
+        for keys, share, applied in CASES:
+            keys = f"{keys} threads=1".strip()
+            peak, _ = model.predict(keys)
+            limit = int(peak * share)
+            for error in (*check_table(model, keys, peak, limit),
+                          *check_fit(model, keys, limit, applied)):
+                errors.append(f"[{keys}] in {limit} bytes: {error}")
+    print(f"{len(CASES)} limits")
+    print("\n".join(errors[:20]))
+    sys.exit(bool(errors))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+//===- Fit.cpp - what to do about too little memory -----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a model whose program does not fit the memory limit, with `extra`: bytes
+// that a rank needs beyond its arena. Predictions are of arenas, which must fit
+// with these.
+//
+//===----------------------------------------------------------------------===//
+#include "Fit.h"
+#include "pp/Predict/Table.h"
+#include "pprt/Bytes.h"
+
+#include <algorithm>
+
+using namespace pp::run;
+using namespace pprt;
+
+static std::string printOption(const PlanTrial &trial) {
+  return "--parallelize=\"" + trial.keys + "\"";
+}
+
+uint64_t pp::run::largestArena(const ppx::ArtifactT &artifact) {
+  uint64_t bytes = 0;
+  for (const std::unique_ptr<ppx::ProgramT> &program : artifact.programs)
+    bytes = std::max(bytes, program->arena_bytes);
+  return bytes;
+}
+
+std::string pp::run::adviseOnMemory(const Options &options,
+                                    SourceModule &module, uint64_t arena,
+                                    uint64_t extra) {
+  std::vector<PlanTrial> trials = module.trySmallerPlans(options.parallelize);
+  const auto fits = [&](const PlanTrial &trial) {
+    return trial.bytes + extra <= *options.memoryLimit;
+  };
+  // What fits, the fastest first; then by what is saved.
+  std::stable_sort(trials.begin(), trials.end(),
+                   [&](const PlanTrial &a, const PlanTrial &b) {
+                     if (fits(a) != fits(b))
+                       return fits(a);
+                     return fits(a) ? a.seconds < b.seconds : a.bytes < b.bytes;
+                   });
+  pp::predict::Table table({"plans that need less memory", "saves", "arena",
+                            "a step", "devices", "fits"});
+  std::string others, best;
+  for (const PlanTrial &trial : trials) {
+    if (!trial.refusal.empty()) {
+      others += trial.change + " is refused: " + trial.refusal + "\n";
+      continue;
+    }
+    if (trial.bytes >= arena) {
+      others += trial.change + " saves nothing\n";
+      continue;
+    }
+    if (best.empty())
+      best = options.command + " " + printOption(trial);
+    table.add({printOption(trial), printBytes(double(arena - trial.bytes)),
+               printBytes(double(trial.bytes)),
+               pp::predict::printSeconds(trial.seconds),
+               std::to_string(trial.devices), fits(trial) ? "yes" : "no"});
+  }
+  if (best.empty())
+    return "";
+  return table.print() + others + "the first as a command" +
+         (options.fit ? "" : ", or add --fit") + ":\n  " + best + "\n";
+}
+
+std::optional<PlanTrial>
+pp::run::findFit(const Options &options, SourceModule &module, uint64_t extra) {
+  if (extra >= *options.memoryLimit)
+    return std::nullopt;
+  return module.findPlanThatFits(options.parallelize,
+                                 *options.memoryLimit - extra);
+}
+
+std::string pp::run::describeFit(const Options &options, const PlanTrial &fit,
+                                 uint64_t arena) {
+  return "--fit applies " + fit.change + ": " + printBytes(double(fit.bytes)) +
+         " instead of " + printBytes(double(arena)) + ", " +
+         pp::predict::printSeconds(fit.seconds) + " a step as predicted\n  " +
+         options.command + " " + printOption(fit) + "\n";
+}

@@ -373,8 +373,8 @@ module {
 // -----
 
 module {
-  // expected-error @below {{expects @main to be one block with arguments and results that are tensors of static shape, got '(tensor<4xf16>) -> tensor<f32>'}}
-  func.func @main(%x: tensor<4xf16> {pp.role = #pp.role<input>, pp.name = "x"}) -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
+  // expected-error @below {{expects @main to be one block with arguments and results that are tensors of static shape, got '(tensor<4xf8E4M3FN>) -> tensor<f32>'}}
+  func.func @main(%x: tensor<4xf8E4M3FN> {pp.role = #pp.role<input>, pp.name = "x"}) -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
     %l = pp.constant dense<1.0> : tensor<f32>
     return %l : tensor<f32>
   }

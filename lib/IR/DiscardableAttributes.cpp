@@ -63,6 +63,7 @@ constexpr Entry entries[] = {
     {attrs::kSharding, is<ShardingAttr>, "#pp.sharding<...>"},
     {attrs::kUnpaddedShape, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kGlobalShape, is<DenseI64ArrayAttr>, kIntegers},
+    {attrs::kCheckpoint, is<CheckpointAttr>, "#pp.checkpoint<...>"},
     {attrs::kKeep, is<UnitAttr>, "a unit attribute"},
     {attrs::kKernel, is<KernelKindAttr>, "#pp.kernel<...>"},
     {attrs::kRows, is<RowsAttr>, "#pp.rows<...>"},

@@ -315,7 +315,7 @@ static std::string listPlanKeys() {
   for (const PlanKeyInfo &info : getPlanKeys())
     if (info.isSetting())
       text += ", " + info.name.str();
-  return text + ", seeds, cuts or optimizer";
+  return text + ", seeds or optimizer";
 }
 
 Attribute PlanAttr::parse(AsmParser &parser, Type) {
@@ -337,10 +337,11 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
       return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
         return parser.parseAttribute(seeds.emplace_back());
       });
-    if (key == "cuts")
-      return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    // Numbers of ops, or their names.
+    if (key == "cuts" && succeeded(parser.parseOptionalLSquare()))
+      return failure(parser.parseCommaSeparatedList([&] {
         return parser.parseInteger(cuts.emplace_back());
-      });
+      }) || parser.parseRSquare());
     if (key == "optimizer")
       return parser.parseAttribute(optimizer);
     const PlanKeyInfo *info = lookupPlanKey(key);
@@ -441,8 +442,10 @@ PlanAttr PlanAttr::withSeeds(ArrayRef<SeedAttr> seeds) const {
              settings.getDictionary(getContext()));
 }
 PlanAttr PlanAttr::withCuts(ArrayRef<int64_t> cuts) const {
+  NamedAttrList settings(getSettings());
+  settings.erase(getInfo(PlanKey::Cuts).name);
   return get(getContext(), getMesh(), getSeeds(), cuts, getOptimizer(),
-             getSettings());
+             settings.getDictionary(getContext()));
 }
 PlanAttr PlanAttr::withOptimizer(OptimizerAttr optimizer) const {
   return get(getContext(), getMesh(), getSeeds(), getCuts(), optimizer,

@@ -227,8 +227,17 @@ LogicalResult InterfaceVerifier::verifyBound() const {
   auto bound = get<IntegerAttr>(attrs::kBound);
   if (!bound)
     return success();
-  if (isBatch() && type.getElementType().isInteger() && bound.getInt() > 0)
-    return success();
+  Type element = type.getElementType();
+  if (isBatch() && element.isInteger() && bound.getInt() > 0) {
+    const unsigned width = element.getIntOrFloatBitWidth();
+    if (width >= 64)
+      return success();
+    const int64_t most = int64_t(1) << std::max(width - 1, 1u);
+    if (bound.getInt() <= most)
+      return success();
+    return fail() << "expects pp.bound of at most " << most << ", got "
+                  << bound.getInt() << " for " << type << " (model_c5)";
+  }
   return fail() << "expects pp.bound above 0, and on inputs and labels of "
                    "integers alone, got "
                 << bound.getInt() << " for " << type << " (model_c5)";

@@ -286,6 +286,17 @@ module {
 // -----
 
 module {
+  // expected-error @below {{argument 0 of @main expects pp.bound of at most 128, got 129 for 'tensor<4xi8>' (model_c5)}}
+  func.func @main(%x: tensor<4xi8> {pp.role = #pp.role<input>, pp.name = "x", pp.bound = 129 : i64}, %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>})
+      -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
+    %l = pp.reduce sum %w dims [0] : tensor<4xf32> -> tensor<f32>
+    return %l : tensor<f32>
+  }
+}
+
+// -----
+
+module {
   // expected-error @below {{argument 0 of @main expects no pp.global_shape yet, got array<i64: 4>; the passes of level 2 write it (model_c6)}}
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x", pp.global_shape = array<i64: 4>}, %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
@@ -362,8 +373,8 @@ module {
 // -----
 
 module {
-  // expected-error @below {{expects @main to be one block with arguments and results that are tensors of static shape, got '(tensor<4xf16>) -> tensor<f32>'}}
-  func.func @main(%x: tensor<4xf16> {pp.role = #pp.role<input>, pp.name = "x"}) -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
+  // expected-error @below {{expects @main to be one block with arguments and results that are tensors of static shape, got '(tensor<4xf8E4M3FN>) -> tensor<f32>'}}
+  func.func @main(%x: tensor<4xf8E4M3FN> {pp.role = #pp.role<input>, pp.name = "x"}) -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
     %l = pp.constant dense<1.0> : tensor<f32>
     return %l : tensor<f32>
   }

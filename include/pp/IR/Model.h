@@ -37,6 +37,7 @@ inline constexpr llvm::StringLiteral kInShards = "pp.in_shards";
 inline constexpr llvm::StringLiteral kKind = "pp.kind";
 inline constexpr llvm::StringLiteral kOrigin = "pp.origin";
 inline constexpr llvm::StringLiteral kStages = "pp.stages";
+inline constexpr llvm::StringLiteral kCheckpoint = "pp.checkpoint";
 inline constexpr llvm::StringLiteral kKeep = "pp.keep";
 inline constexpr llvm::StringLiteral kKernel = "pp.kernel";
 inline constexpr llvm::StringLiteral kRows = "pp.rows";

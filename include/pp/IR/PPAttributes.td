@@ -54,6 +54,11 @@ def PP_LayoutChangeAttr : PP_EnumAttr<PP_LayoutChange, "layout_change"> {
   let assemblyFormat = "$value";
 }
 
+def PP_Checkpoint : PP_I32Enum<"Checkpoint", "whether backward reads or computes a value", [
+  I32EnumAttrCase<"Keep", 0, "keep">, I32EnumAttrCase<"Recompute", 1, "recompute">
+]>;
+def PP_CheckpointAttr : PP_EnumAttr<PP_Checkpoint, "checkpoint">;
+
 def PP_ConstrainedSide : PP_I32Enum<"ConstrainedSide", "which side of a constraint has the sharding", [
   I32EnumAttrCase<"Result", 0, "to">, I32EnumAttrCase<"Operand", 1, "from">
 ]>;
@@ -315,7 +320,8 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
         seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {} ], 0>],
         cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.0e-3>>}
     ```
-    `cuts` are the origins (forward op numbers) at which stages 1, 2, ... begin.
+    `cuts` are the origins (forward op numbers) at which stages 1, 2, ... begin,
+    or a text with the names of these ops.
     Absent seeds and cuts are chosen; an absent optimizer is the default in a
     plan from a file, and an error in a module. The other keys are the settings
     of `pp/IR/PlanKeys.def`, which `pp-opt --help` lists; absent ones have their
@@ -335,6 +341,7 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
     PlanAttr withMesh(MeshAttr mesh) const;
     /// With these seeds, and without the settings that choose seeds.
     PlanAttr withSeeds(::llvm::ArrayRef<SeedAttr> seeds) const;
+    /// With these cuts, and without names of cuts.
     PlanAttr withCuts(::llvm::ArrayRef<int64_t> cuts) const;
     PlanAttr withOptimizer(OptimizerAttr optimizer) const;
     /// Assumes that `value` fits the key.

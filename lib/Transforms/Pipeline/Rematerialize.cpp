@@ -266,7 +266,10 @@ struct RematerializePass : pp::impl::RematerializeBase<RematerializePass> {
     for (FragmentOp fragment : llvm::to_vector(main->getOps<FragmentOp>()))
       if (fragment.getPhase() == Phase::Forward)
         dropUnusedResults(fragment);
-    main->walk([](Operation *op) { op->removeAttr(attrs::kKeep); });
+    main->walk([](Operation *op) {
+      op->removeAttr(attrs::kKeep);
+      op->removeAttr(attrs::kCheckpoint);
+    });
   }
 };
 

@@ -272,6 +272,13 @@ bool ResidualGraph::isOfEveryLayer(Value value) {
   return !isWithinLayer && heldOver.contains(value) && isChained(value);
 }
 
+bool ResidualGraph::isMarked(Operation *op, Checkpoint mark) {
+  auto own = op->getAttrOfType<CheckpointAttr>(attrs::kCheckpoint);
+  ValuePatterns &patterns =
+      mark == Checkpoint::Keep ? marks.keep : marks.recompute;
+  return patterns.match(op) || (own && own.getValue() == mark);
+}
+
 /// Ops that read nothing, such as constants, are always repeated.
 unsigned ResidualGraph::addNode(Value value) {
   if (auto known = numbers.find(value); known != numbers.end())
@@ -279,8 +286,8 @@ unsigned ResidualGraph::addNode(Value value) {
   ResidualNode node;
   node.bytes = priceOf(value);
   Operation *op = value.getDefiningOp();
-  const bool isToRepeat = op && marks.recompute.match(op);
-  const bool isToKeep = op && marks.keep.match(op);
+  const bool isToRepeat = op && isMarked(op, Checkpoint::Recompute);
+  const bool isToKeep = op && isMarked(op, Checkpoint::Keep);
   if (isToRepeat && (isToKeep || !canRepeat(op)))
     contradiction = op;
   if (isToRepeat)
@@ -304,7 +311,8 @@ LogicalResult ResidualGraph::verify() const {
   InFlightDiagnostic error = contradiction->emitOpError()
                              << "of \"" << getOpName(contradiction) << "\" ";
   if (canRepeat(contradiction))
-    return error << "is named by keep and by recompute; leave one of them out";
+    return error << "is marked keep and recompute, by the plan's keys or by "
+                    "pp.checkpoint; leave one of them out";
   return error << "reduces or exchanges values between devices, which is never "
                   "repeated; leave it out of recompute";
 }

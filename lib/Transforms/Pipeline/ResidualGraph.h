@@ -94,6 +94,8 @@ private:
   /// before.
   bool isOfEveryLayer(mlir::Value value);
   bool mayRepeat(mlir::Operation *op);
+  /// What the plan or the model says about the op's result.
+  bool isMarked(mlir::Operation *op, Checkpoint mark);
   int64_t priceOf(mlir::Value value) const;
   unsigned addNode(mlir::Value value);
 

@@ -58,10 +58,16 @@
 // RUN: not pp-opt %t.mlir --pp-parallelize="keep=h.7" 2>&1 | FileCheck %s --check-prefix=NOTHING
 // NOTHING: error: keep="h.7" names no value that backward needs; names are those of ops' locations, such as h.0.attn, and an op may follow: "h.*.attn exp"
 // RUN: not pp-opt %t.mlir --pp-parallelize="keep=h.0 recompute=h.*.mlp" 2>&1 | FileCheck %s --check-prefix=BOTH
-// BOTH: error: {{.*}} is named by keep and by recompute; leave one of them out
+// BOTH: error: {{.*}} is marked keep and recompute, by the plan's keys or by pp.checkpoint; leave one of them out
 // RUN: not pp-opt %t.mlir --pp-parallelize="tp=2 recompute=h.*.attn.c_proj" 2>&1 | FileCheck %s --check-prefix=REDUCES
 // REDUCES: error: {{.*}}h.0.attn.c_proj{{.*}} reduces or exchanges values between devices, which is never repeated; leave it out of recompute
 // RUN: not pp-opt %t.mlir --pp-parallelize="remat=auto" 2>&1 | FileCheck %s --check-prefix=LIMIT
 // LIMIT: 'remat=auto' expects memory-limit, the bytes of a rank, got none
 // RUN: not pp-opt %t.mlir --pp-parallelize="memory-limit=1G" 2>&1 | FileCheck %s --check-prefix=IDLE
 // IDLE: 'memory-limit' has an effect with remat=auto only, got remat=cheap
+
+// Marks in the model do the same.
+// RUN: sed 's/\(pp.tanh %[0-9]*\) :/\1 {pp.checkpoint = #pp.checkpoint<keep>} :/' %t.mlir | pp-opt --pp-parallelize="remat=full stop-after=pipeline" | FileCheck %s --check-prefix=MARKED
+// MARKED: pp.fragment backward
+// MARKED-NOT: pp.tanh
+// MARKED: pp.fragment update

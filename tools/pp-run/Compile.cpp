@@ -503,7 +503,16 @@ double SourceModule::stepFlops() const {
   return isModel() ? 3 * flops : flops;
 }
 
-double SourceModule::roundoff() const {
+Expected<double> SourceModule::roundoff(const std::string &parallelize) {
+  Expected<pp::PipelineOptions> options = readOptions(parallelize);
+  if (!options)
+    return options.status();
+  // The plan may round what the model does not.
+  options->stopAfter = pp::Level::Graph;
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
+      state->transform(*options);
+  if (!module)
+    return module.status();
   unsigned digits =
       llvm::APFloat::semanticsPrecision(llvm::APFloat::IEEEdouble());
   auto look = [&](mlir::Type type) {
@@ -514,9 +523,7 @@ double SourceModule::roundoff() const {
       digits = std::min(digits, llvm::APFloat::semanticsPrecision(
                                     element.getFloatSemantics()));
   };
-  auto main = state->module->lookupSymbol<mlir::func::FuncOp>("main");
-  if (!main)
-    return 0;
+  auto main = (*module)->lookupSymbol<mlir::func::FuncOp>("main");
   // An input has its own precision; results of ops are rounded.
   for (mlir::BlockArgument argument : main.getArguments()) {
     std::optional<pp::Role> role =

@@ -118,7 +118,7 @@ public:
 
   /// Half the distance between neighbours around 1, of the narrowest floats
   /// that a step computes or keeps.
-  double roundoff() const;
+  pprt::Expected<double> roundoff(const std::string &parallelize);
 
   pprt::Expected<UpdateRule> updateRule(const std::string &parallelize);
 

@@ -59,7 +59,10 @@ Status SourceModule::adoptPlan(const std::string &) {
 }
 
 double SourceModule::stepFlops() const { return 0; }
-double SourceModule::roundoff() const { return 0; }
+
+Expected<double> SourceModule::roundoff(const std::string &) {
+  return noCompiler("module");
+}
 
 Expected<UpdateRule> SourceModule::updateRule(const std::string &) {
   return noCompiler("module");

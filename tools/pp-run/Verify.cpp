@@ -35,13 +35,13 @@ bool isDouble(double roundoff) { return roundoff < 0x1p-24; }
 
 /// The roundoff of a step's values, or of factors that its products round. The
 /// yardstick runs on processors, which round no factors.
-double roundoffOf(const SourceModule &module, const Compiled &program) {
+double roundoffOf(double ofModule, const Compiled &program) {
   constexpr double tf32 = 0x1p-11;
   for (const auto &kernel : program.artifact->kernels)
     if (const ppx::ContractionT *product = kernel->body.AsContraction();
         product && product->tf32)
-      return std::max(module.roundoff(), tf32);
-  return module.roundoff();
+      return std::max(ofModule, tf32);
+  return ofModule;
 }
 
 Bounds boundsFor(double roundoff, const UpdateRule &rule) {
@@ -278,7 +278,10 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
   }
 
   // Measured programs are compared with f64, and so is their yardstick.
-  const double roundoff = roundoffOf(module, program);
+  const Expected<double> ofModule = module.roundoff(parallelize);
+  if (!ofModule)
+    return ofModule.status();
+  const double roundoff = roundoffOf(*ofModule, program);
   const bool isInterpreted = module.stepFlops() <= interpretedFlops;
   std::unique_ptr<Session> judgeSession, yardstickSession;
   std::unique_ptr<Stepper> yardstick, rounding;
@@ -332,7 +335,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
       adam,
       /*scale=*/
       bound == Yardstick::shaken ? shakesOfStep(roundoff)
-                                 : roundoff / module.roundoff(),
+                                 : roundoff / *ofModule,
       bound == Yardstick::shaken ? mostOfShaken(roundoff, *rule)
                                  : std::numeric_limits<double>::infinity());
   const uint64_t steps = std::min(options.steps, comparedSteps);
@@ -438,9 +441,14 @@ Expected<VerifyReport> pp::run::verify(const Compared &compared,
                                        const Start &start, std::ostream &out) {
   if (Status status = prepare(compared); !status.ok())
     return status;
-  const SourceModule &module =
+  SourceModule &module =
       compared.reference ? *compared.reference : *compared.module;
-  const double roundoff = roundoffOf(module, compared.program);
+  const bool isPlanned = !compared.reference;
+  const Expected<double> ofModule =
+      module.roundoff(isPlanned ? start.options.parallelize : "");
+  if (!ofModule)
+    return ofModule.status();
+  const double roundoff = roundoffOf(*ofModule, compared.program);
   // Saturated activations, sums that cancel and norms of few samples may cost
   // as many digits before anything is partitioned.
   std::vector<Yardstick> tighter;

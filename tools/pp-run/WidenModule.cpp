@@ -45,6 +45,10 @@ static void widenArgument(func::FuncOp main, BlockArgument argument) {
   auto builder = OpBuilder::atBlockBegin(argument.getOwner());
   auto convert =
       pp::ConvertOp::create(builder, argument.getLoc(), wide, argument);
+  // In a training step it is part of the forward pass, as its readers are.
+  for (Operation *user : argument.getUsers())
+    if (user != convert && pp::getOrigin(user) >= 0)
+      pp::setOrigin(convert, pp::getOrigin(user));
   argument.replaceAllUsesExcept(convert, convert);
 }
 

@@ -13,4 +13,4 @@
 // RUN: not pp-opt %t.mlir --pp-parallelize="pp=2 cuts=h.9" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: cuts="h.9" names no forward op; names are those of ops' locations, such as h.4
 // RUN: not pp-opt %t.mlir --pp-parallelize="pp=3 cuts=h.2" 2>&1 | FileCheck %s --check-prefix=FEW
-// FEW: expects 2 ascending cuts
+// FEW: expects 2 cuts for 3 stages, got 1

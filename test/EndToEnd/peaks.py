@@ -9,7 +9,9 @@ AVX-512 as far as the one at hand can play them. Then of processes of MPI, whose
 messages lie behind the arenas: as their reports predict, and for a process for
 each rank as a dry run on its own does.
 
-  peaks.py --bin=build/bin
+Last, of strategies (strategies.py) with every `remat`, in 32 and 16 bits.
+
+  peaks.py --bin=build/bin [--all]
 """
 import argparse
 import json
@@ -20,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 
+import strategies
+
 MODELS = ["gpt --layers=2 --hidden=60 --heads=6 --seq=24 --batch=10 --vocab=50",
           "gpt --layers=1 --hidden=36 --heads=3 --seq=17 --batch=6 --vocab=29",
           "gpt --layers=1 --hidden=320 --heads=2 --seq=40 --batch=6 --vocab=1100",
@@ -29,8 +33,11 @@ MODELS = ["gpt --layers=2 --hidden=60 --heads=6 --seq=24 --batch=10 --vocab=50",
 PARTITIONS = ["", "threads=3", "dp=2", "dp=2 microbatches=1 threads=2"]
 PROCESSORS = [{}, {"DNNL_MAX_CPU_ISA": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}]
 # Of the first model, and the processes that run them.
-PROCESSES = [("dp=2", 2), ("pp=2 microbatches=2", 2), ("tp=2 sequence=true", 2),
+PROCESSES = [("dp=2", 2), ("dp=2 precision=bf16 remat=full", 2),
+             ("tp=2 sequence=true precision=f16 remat=selective", 2), ("pp=2 microbatches=2", 2), ("tp=2 sequence=true", 2),
              ("dp=4 zero=3", 4), ("dp=4 zero=1", 2), ("dp=2 tp=2 pp=2 microbatches=2", 2)]
+PRECISIONS = ["", "precision=bf16", "precision=f16", "precision=bf16 precision.gradients=low"]
+STRATEGIES, ALL_STRATEGIES = 24, 120
 MPIRUN = "mpirun --allow-run-as-root --oversubscribe --bind-to none --host localhost:8 -n".split()
 
 
@@ -66,9 +73,23 @@ def check_processes(tools, model, folder):
     return ranks, errors
 
 
+def check_strategies(tools, folder, count):
+    ranks, errors = 0, []
+    for index, strategy in enumerate(strategies.draw_all(count, list(strategies.FAMILIES))):
+        model, report = f"{folder}/strategy.mlir", f"{folder}/report.json"
+        subprocess.run([tools / "pp-model", *strategy.model.split(), "-o", model], check=True)
+        plan = f"{strategy.spell()} {PRECISIONS[index % len(PRECISIONS)]}"
+        subprocess.run([tools / "pp-run", model, f"--parallelize={plan} threads=1", "--steps=2",
+                        "--data=random", "--quiet", f"--report={report}"], check=True, timeout=200)
+        checked, found = differences(json.load(open(report)), f"{strategy.model}, [{plan}]")
+        ranks, errors = ranks + checked, errors + found
+    return ranks, errors
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--all", action="store_true", help="more strategies")
     args = parser.parse_args()
     errors, ranks = [], 0
     with tempfile.TemporaryDirectory() as folder:
@@ -89,6 +110,9 @@ def main():
                         json.load(open(report)),
                         f"{family} --dtype={dtype}, [{partition}] {processor}")
                     ranks, errors = ranks + checked, errors + found
+        checked, found = check_strategies(args.bin, folder,
+                                          ALL_STRATEGIES if args.all else STRATEGIES)
+        ranks, errors = ranks + checked, errors + found
         if shutil.which("mpirun") and (args.bin.parent / "lib" / "libpprt_mpi.so").exists():
             subprocess.run([args.bin / "pp-model", *MODELS[0].split(), "-o", model], check=True)
             checked, found = check_processes(args.bin, model, folder)

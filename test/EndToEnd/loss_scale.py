@@ -13,6 +13,8 @@ the run ends with exit code 12.
 """
 import array
 import json
+import shutil
+import subprocess
 import sys
 
 import scratch
@@ -46,6 +48,7 @@ func.func @main(%x: tensor<8x6xf32> {pp.name = "x", pp.role = #pp.role<input>},
 # Plans, and how many rows and columns of the parameters different ranks hold.
 PLANS = ["", "dp=2", "tp=2", "pp=2 microbatches=2", "dp=2 zero=1", "dp=2 zero=2 microbatches=2",
          "dp=2 zero=3", "dp=2 tp=2 pp=2 clip=0.5", "dp=4 zero=3 precision.gradients=low"]
+MPIRUN = "mpirun --allow-run-as-root --oversubscribe --bind-to none --host localhost:4 -n".split()
 OPTIMIZER = "optimizer=adamw lr=0.01 warmup=3"
 # Row of the batch, and place in v or w: of each rank in turn.
 PLACES = [("p", 0, 0), ("p", 7, WIDTH * HIDDEN - 1), ("q", 3, 7), ("q", 5, WIDTH * HIDDEN - 1)]
@@ -71,20 +74,26 @@ def write_data(folder, steps, spoilt=None, value=1e38):
         write_npy(folder / f"{name}.npy", (len(steps) * BATCH, *shape), values)
 
 
-def run(place, plan, data, steps, result, launcher=()):
-    command = ["m.mlir", f"--parallelize={plan} {OPTIMIZER} precision=f16", f"--data=npy:{data}",
-               f"--steps={steps}", "--quiet", f"--save={result}.safetensors",
+def run(place, plan, data, steps, result, processes=0):
+    """In threads, or in processes of MPI."""
+    options = [f"--data=npy:{data}", f"--steps={steps}", "--quiet", f"--save={result}.safetensors",
                f"--report={result}.json"]
-    return place.call(*launcher, *command) if launcher else place.call("pp-run", *command)
+    keys = f"{plan} {OPTIMIZER} precision=f16"
+    if not processes:
+        return place.call("pp-run", "m.mlir", f"--parallelize={keys}", *options)
+    place.make("pp-opt", "m.mlir", f"--pp-parallelize={keys} threads=1", "--emit=ppx", "-o", "m.ppx")
+    return subprocess.run([*MPIRUN, str(processes), place.tools / "pp-run", "m.ppx",
+                           "--launcher=mpi", *options], cwd=place.folder, timeout=120,
+                          capture_output=True, text=True)
 
 
-def check(judge, plan):
+def check(judge, plan, processes=0):
     place = judge.place
-    clean = run(place, plan, "clean", STEPS - 1, "clean")
+    clean = run(place, plan, "clean", STEPS - 1, "clean", processes)
     judge.expect(clean.returncode == 0, f"[{plan}]: expects a run, got {clean.stderr}")
     for spoilt in PLACES:
         write_data(place.folder / "spoilt", list(range(STEPS)), spoilt)
-        done = run(place, plan, "spoilt", STEPS, "spoilt")
+        done = run(place, plan, "spoilt", STEPS, "spoilt", processes)
         if done.returncode:
             judge.expect(False, f"[{plan}] {spoilt}: expects a run, got {done.stderr}")
             continue
@@ -97,11 +106,11 @@ def check(judge, plan):
         judge.expect(equal, f"[{plan}] {spoilt}: expects what a run without the step yields")
 
 
-def check_end(judge):
+def check_end(judge, plan, processes=0):
     """A loss that no scale makes finite."""
     place = judge.place
     write_data(place.folder / "ever", [BAD], ("p", 0, 0), float("inf"))
-    done = run(place, "dp=2", "ever", 40, "ever")
+    done = run(place, plan, "ever", 40, "ever", processes)
     judge.expect(done.returncode == 12 and
                  "step 18: expects a finite loss, got" in done.stderr and
                  "as in each step since 1, which were skipped to reduce the scale of the loss"
@@ -121,7 +130,13 @@ def main():
             (place.folder / "m.mlir").write_text(split)
             check(judge, plan)
         (place.folder / "m.mlir").write_text(MODEL)
-        check_end(judge)
+        check_end(judge, "dp=2")
+        if shutil.which("mpirun") and (place.tools.parent / "lib/libpprt_mpi.so").exists():
+            for plan in "dp=2 zero=2", "pp=2 microbatches=2":
+                check(judge, plan, processes=2)
+                check_end(judge, plan, processes=2)
+        else:
+            print("processes: skipped, no MPI")
         print(f"{len(PLANS)} plans, {len(PLACES)} places, {judge.failures} failures")
         return judge.failures > 0
 

@@ -35,7 +35,11 @@ STRATEGIES = ["dp=2", "tp=2 sequence=true", "pp=2 microbatches=2", "dp=2 zero=3 
 EPILOGUES = [("f32", "optimizer=adamw"), ("bf16", "optimizer=adamw"), ("f16", "optimizer=adamw"),
              ("f32", "dp=2 tp=2 pp=2 microbatches=2 optimizer=momentum lr=0.1"),
              ("bf16", "microbatches=4 optimizer=sgd lr=0.1"),
-             ("f32", "numerics=tf32 optimizer=sgd lr=0.1")]
+             ("f32", "numerics=tf32 optimizer=sgd lr=0.1"),
+             ("f32", "precision=bf16 remat=full optimizer=adamw"),
+             ("f32", "dp=2 zero=3 precision=f16 remat=selective optimizer=adamw"),
+             ("f32", "tp=2 pp=2 microbatches=2 precision=bf16 precision.gradients=low "
+                     "optimizer=sgd lr=0.1")]
 PLAN = "optimizer=momentum lr=0.1"
 FEW = ["--steps=4", "--data=random"]
 

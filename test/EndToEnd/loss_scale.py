@@ -9,7 +9,7 @@ the step: the scale of the loss is halved once, and the run goes on as one that
 never saw the batch, bit for bit, for scales are powers of two. Where it stays,
 the run ends with exit code 12.
 
-  loss_scale.py --bin=build/bin
+  loss_scale.py --bin=build/bin [--cuda]
 """
 import array
 import json
@@ -80,7 +80,8 @@ def run(place, plan, data, steps, result, processes=0):
                f"--report={result}.json"]
     keys = f"{plan} {OPTIMIZER} precision=f16"
     if not processes:
-        return place.call("pp-run", "m.mlir", f"--parallelize={keys}", *options)
+        return place.call("pp-run", "m.mlir", f"--parallelize={keys}", *options,
+                          *(["--device=cuda"] if place.cuda else []))
     place.make("pp-opt", "m.mlir", f"--pp-parallelize={keys} threads=1", "--emit=ppx", "-o", "m.ppx")
     return subprocess.run([*MPIRUN, str(processes), place.tools / "pp-run", "m.ppx",
                            "--launcher=mpi", *options], cwd=place.folder, timeout=120,
@@ -118,7 +119,7 @@ def check_end(judge, plan, processes=0):
 
 
 def main():
-    with scratch.from_command_line(__doc__) as place:
+    with scratch.from_command_line(__doc__, "cuda") as place:
         judge = scratch.Judge(place)
         write_data(place.folder / "clean", [s for s in range(STEPS) if s != BAD])
         for plan in PLANS:
@@ -131,7 +132,9 @@ def main():
             check(judge, plan)
         (place.folder / "m.mlir").write_text(MODEL)
         check_end(judge, "dp=2")
-        if shutil.which("mpirun") and (place.tools.parent / "lib/libpprt_mpi.so").exists():
+        if place.cuda:
+            pass  # the emulated GPU is this process's
+        elif shutil.which("mpirun") and (place.tools.parent / "lib/libpprt_mpi.so").exists():
             for plan in "dp=2 zero=2", "pp=2 microbatches=2":
                 check(judge, plan, processes=2)
                 check_end(judge, plan, processes=2)

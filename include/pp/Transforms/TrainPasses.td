@@ -14,11 +14,16 @@ include "mlir/Pass/PassBase.td"
 def LowerPrecision : LevelPass<"pp-lower-precision", "Graph"> {
   let summary = "computes products, and what lies between them, in 16 bits";
   let description = [{
-    With `precision=bf16` in the plan, products (`pp.dot_general`,
-    `pp.convolution`) read and write bf16, and so do the ops that move, select,
-    scale or add what they write. Everything else computes in f32: exponentials,
-    roots, sums, norms, softmax, losses. Parameters, inputs and results of
-    `@main` keep their types. Lookups in tables of parameters are rounded.
+    With `precision=bf16` or `f16` in the plan, products (`pp.dot_general`,
+    `pp.convolution`) read and write that type, and so do the ops that move,
+    select, scale or add what they write. Everything else computes in f32:
+    exponentials, roots, sums, norms, softmax, losses; a result that a product
+    reads is rounded where it is made. Parameters, inputs and results of `@main`
+    keep their types. Lookups in tables of parameters are rounded.
+    `precision.f32` and `precision.low` name ops that differ.
+
+    f16 adds the state `optimizer.loss_scale`: pp-differentiate multiplies the
+    loss by it, and pp-add-optimizer divides gradients by it and updates it.
 
     ```mlir
     %y = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<4x8xf32>, tensor<8x2xf32> -> tensor<4x2xf32>
@@ -30,7 +35,8 @@ def LowerPrecision : LevelPass<"pp-lower-precision", "Graph"> {
     %2 = pp.convert %y : tensor<4x2xbf16> -> tensor<4x2xf32>
     %e = pp.exp %2 : tensor<4x2xf32>
     ```
-    Fails if a parameter is f64, or none is f32.
+    Fails if a parameter is f64, none is f32, or a name in the plan is that of
+    no op.
   }];
 }
 
@@ -39,7 +45,8 @@ def Differentiate : LevelPass<"pp-differentiate", "Graph"> {
   let description = [{
     Reverse mode over the whole of `@main`, whose first result is the loss. The
     other results stay; per parameter follows a result of role `gradient` and
-    the parameter's name (zeros where the loss does not depend on it).
+    the parameter's name (zeros where the loss does not depend on it). With a
+    state `optimizer.loss_scale` they are the gradients of the loss times that.
 
     Forward ops are numbered by `pp.origin`. A backward op carries the origin of
     the op it is the gradient of, and a kind: `input_gradient` if an
@@ -77,7 +84,10 @@ def AddOptimizer : LevelPass<"pp-add-optimizer", "Graph"> {
     where the number of the step matters. Among the results, new parameters and
     states replace the gradients. Parameters of bf16 are updated in f32, and
     keep their states in it. Each op of the update of one parameter says so
-    (`pp.parameter`).
+    (`pp.parameter`). With `optimizer.loss_scale` among the states, gradients are
+    divided by it; where one is not finite, all arguments keep their values and
+    the scale is halved, and after 2,000 other steps it is doubled, as
+    `torch.amp.GradScaler` does. `loss_scale` and `skipped_steps` become metrics.
 
     ```mlir
     return %loss, %dw : tensor<f32>, tensor<8xf32>

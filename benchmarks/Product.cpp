@@ -67,18 +67,19 @@ Product::Product(const ppx::ContractionT &c)
     : batch(c.batch), m(c.m), n(c.n), k(c.k), alpha(float(c.alpha)) {
   for (uint64_t extent : batch)
     items *= extent;
-  lhs = place(*c.lhs, m, k);
-  rhs = place(*c.rhs, k, n);
-  out = place(*c.out, m, n);
+  lhs = place(*c.lhs, c.element, m, k);
+  rhs = place(*c.rhs, c.element, k, n);
+  out = place(*c.out, c.out_element, m, n);
 }
 
-Matrix Product::place(const ppx::MatrixViewT &view, uint64_t rows,
-                      uint64_t columns) const {
+Matrix Product::place(const ppx::MatrixViewT &view, ppx::ElementType element,
+                      uint64_t rows, uint64_t columns) const {
+  const uint64_t width = element == ppx::ElementType_bf16 ? 2 : 4;
   uint64_t last =
       (rows - 1) * view.row_stride + (columns - 1) * view.column_stride;
   for (size_t i = 0; i < batch.size(); ++i)
     last += (batch[i] - 1) * view.batch[i];
-  return {view.row_stride, view.column_stride, (last + 1) * sizeof(float),
+  return {view.row_stride, view.column_stride, width, (last + 1) * width,
           view.batch};
 }
 
@@ -108,23 +109,26 @@ Copies::Copies(const Product &product, uint64_t bytes)
       stride(outBegin + roundUp(product.out.bytes, kLine)),
       count(std::max(bytes / stride, uint64_t(1))),
       memory(allocate(count * stride)) {
-  const auto fill = [](float *data, uint64_t bytes) {
-    for (uint64_t i = 0; i < bytes / sizeof(float); ++i)
-      data[i] = float(i * 37 % 101) / 101 - 0.5f;
+  const auto fill = [](char *data, const Matrix &matrix) {
+    for (uint64_t i = 0; i < matrix.bytes / matrix.width; ++i) {
+      const float value = float(i * 37 % 101) / 101 - 0.5f;
+      // bf16 is the upper half of an f32.
+      std::memcpy(data + i * matrix.width,
+                  reinterpret_cast<const char *>(&value) + 4 - matrix.width,
+                  matrix.width);
+    }
   };
   const Operands first = (*this)[0];
-  fill(first.lhs, product.lhs.bytes);
-  fill(first.rhs, product.rhs.bytes);
-  fill(first.out, product.out.bytes);
+  fill(first.lhs, product.lhs);
+  fill(first.rhs, product.rhs);
+  fill(first.out, product.out);
   for (size_t i = 1; i < count; ++i)
     std::memcpy(memory.get() + i * stride, memory.get(), stride);
 }
 
 Operands Copies::operator[](size_t index) const {
   char *begin = memory.get() + index * stride;
-  return {reinterpret_cast<float *>(begin),
-          reinterpret_cast<float *>(begin + rhsBegin),
-          reinterpret_cast<float *>(begin + outBegin)};
+  return {begin, begin + rhsBegin, begin + outBegin};
 }
 
 Form ownForm(const ppx::ContractionT &contraction, cpu::Team &team) {
@@ -144,8 +148,10 @@ Form ownForm(const ppx::ContractionT &contraction, cpu::Team &team) {
 
 namespace {
 
+/// On f32.
 using Gemm = void (*)(const Product &product, uint64_t rows, uint64_t columns,
                       const float *lhs, const float *rhs, float *out);
+float *floats(char *data) { return reinterpret_cast<float *>(data); }
 using Cblas = void (*)(int order, int lhsOrder, int rhsOrder, int m, int n,
                        int k, float alpha, const float *lhs, int lhsLeading,
                        const float *rhs, int rhsLeading, float beta, float *out,
@@ -186,16 +192,18 @@ void addGemm(std::vector<Form> &forms, const std::string &name,
                        shareOut(threads, [&](unsigned index) {
                          for (uint64_t i = p.items * index / threads;
                               i < p.items * (index + 1) / threads; ++i)
-                           gemm(p, p.m, p.n, on.lhs + p.offset(p.lhs, i, 0, 0),
-                                on.rhs + p.offset(p.rhs, i, 0, 0),
-                                on.out + p.offset(p.out, i, 0, 0));
+                           gemm(p, p.m, p.n,
+                                floats(on.lhs) + p.offset(p.lhs, i, 0, 0),
+                                floats(on.rhs) + p.offset(p.rhs, i, 0, 0),
+                                floats(on.out) + p.offset(p.out, i, 0, 0));
                        });
                      }});
     return;
   }
   forms.push_back({name, [=, &p](const Operands &on) {
                      setThreads(int(threads));
-                     gemm(p, p.m, p.n, on.lhs, on.rhs, on.out);
+                     gemm(p, p.m, p.n, floats(on.lhs), floats(on.rhs),
+                          floats(on.out));
                    }});
   forms.push_back({name + ", rows shared out", [=, &p](const Operands &on) {
                      setThreads(1);
@@ -203,8 +211,9 @@ void addGemm(std::vector<Form> &forms, const std::string &name,
                        const uint64_t begin = p.m * index / threads,
                                       end = p.m * (index + 1) / threads;
                        gemm(p, end - begin, p.n,
-                            on.lhs + p.offset(p.lhs, 0, begin, 0), on.rhs,
-                            on.out + p.offset(p.out, 0, begin, 0));
+                            floats(on.lhs) + p.offset(p.lhs, 0, begin, 0),
+                            floats(on.rhs),
+                            floats(on.out) + p.offset(p.out, 0, begin, 0));
                      });
                    }});
   forms.push_back({name + ", columns shared out", [=, &p](const Operands &on) {
@@ -212,9 +221,9 @@ void addGemm(std::vector<Form> &forms, const std::string &name,
                      shareOut(threads, [&](unsigned index) {
                        const uint64_t begin = p.n * index / threads,
                                       end = p.n * (index + 1) / threads;
-                       gemm(p, p.m, end - begin, on.lhs,
-                            on.rhs + p.offset(p.rhs, 0, 0, begin),
-                            on.out + p.offset(p.out, 0, 0, begin));
+                       gemm(p, p.m, end - begin, floats(on.lhs),
+                            floats(on.rhs) + p.offset(p.rhs, 0, 0, begin),
+                            floats(on.out) + p.offset(p.out, 0, 0, begin));
                      });
                    }});
 }
@@ -252,7 +261,10 @@ public:
       shape.insert(shape.end(), {memory::dim(height), memory::dim(width)});
       strides.insert(strides.end(),
                      {memory::dim(matrix.row), memory::dim(matrix.column)});
-      return memory::desc(shape, memory::data_type::f32, strides);
+      return memory::desc(shape,
+                          matrix.width == 2 ? memory::data_type::bf16
+                                            : memory::data_type::f32,
+                          strides);
     };
     dnnl::primitive_attr attributes;
     if (p.alpha != 1)
@@ -281,7 +293,8 @@ public:
 private:
   static uint64_t begin(const Product &p, const Matrix &matrix, uint64_t first,
                         uint64_t row = 0) {
-    return row * matrix.row + (p.batch.empty() ? 0 : first * matrix.batch[0]);
+    return matrix.width *
+           (row * matrix.row + (p.batch.empty() ? 0 : first * matrix.batch[0]));
   }
 
   const uint64_t lhsBegin, rhsBegin, outBegin;
@@ -330,6 +343,8 @@ std::vector<Form> libraryForms(const Product &product, unsigned threads,
   mkl = symbol<Cblas>(mklLibrary, "cblas_sgemm");
   std::vector<Form> forms;
   addMatmul(forms, product, threads);
+  if (product.isLow())
+    return forms;
   addGemm(forms, "oneDNN sgemm", product, threads, dnnlGemm, [](int) {});
   if (openBlas)
     addGemm(forms, "OpenBLAS", product, threads, cblasGemm<&openBlas>,

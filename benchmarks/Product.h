@@ -18,8 +18,9 @@
 #include <string>
 #include <vector>
 
+/// Elements are f32, or bf16 as bits.
 struct Operands {
-  float *lhs, *rhs, *out;
+  char *lhs, *rhs, *out;
 };
 
 /// A way to compute a product once, on all threads.
@@ -30,6 +31,7 @@ struct Form {
 
 struct Matrix {
   uint64_t row, column; ///< strides
+  uint64_t width;       ///< bytes of an element
   uint64_t bytes;       ///< from the first element to the last
   std::vector<uint64_t> batch;
 
@@ -39,13 +41,14 @@ struct Matrix {
 
 /// `items` times: m x k by k x n, alpha times the sum.
 struct Product {
-  /// Assumes f32 and a result in rows.
+  /// Assumes f32 or bf16, and a result in rows.
   explicit Product(const pprt::ppx::ContractionT &contraction);
 
+  bool isLow() const { return lhs.width == 2; }
   double flops() const { return 2.0 * double(items * m * n) * double(k); }
   std::string name() const;
   /// Returns the distance of element (row, column) of batch item `item` from
-  /// the first element.
+  /// the first element, in elements.
   uint64_t offset(const Matrix &matrix, uint64_t item, uint64_t row,
                   uint64_t column) const;
 
@@ -55,7 +58,8 @@ struct Product {
   Matrix lhs, rhs, out;
 
 private:
-  Matrix place(const pprt::ppx::MatrixViewT &view, uint64_t rows,
+  Matrix place(const pprt::ppx::MatrixViewT &view,
+               pprt::ppx::ElementType element, uint64_t rows,
                uint64_t columns) const;
 };
 
@@ -78,8 +82,8 @@ private:
 Form ownForm(const pprt::ppx::ContractionT &contraction, pprt::cpu::Team &team);
 
 /// Makes all forms in which the libraries can compute the product as it is laid
-/// out: oneDNN's matmul and its sgemm, OpenBLAS, and MKL if `mkl` names a
-/// library; with the threads of the library, or called by as many threads of
+/// out: oneDNN's matmul, and in f32 its sgemm, OpenBLAS, and MKL if `mkl` names
+/// a library; with the threads of the library, or called by as many threads of
 /// OpenMP's, which divide rows, columns or the batch. `tells`: prints a line on
 /// stderr for each library that is missing.
 std::vector<Form> libraryForms(const Product &product, unsigned threads,

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: an artifact. Out: a table of the distinct f32 products of its first
+// In: an artifact. Out: a table of the distinct products of its first
 // rank's step, pp's own contraction beside the fastest form of any library;
 // then one line of JSON. The floor shares no code with pp: it calls the
 // libraries on operands laid out as in a step. Every form has its own process,
@@ -21,6 +21,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <unistd.h>
 
@@ -92,12 +93,19 @@ Times summarize(std::vector<double> times) {
 
 /// Returns the sum of the result: times of forms that compute something else
 /// are meaningless.
-double sumOfResult(const Product &product, const float *out) {
+double sumOfResult(const Product &product, const char *out) {
+  const uint64_t width = product.out.width;
+  const auto load = [&](uint64_t offset) {
+    float value = 0; // bf16 is the upper half of an f32
+    std::memcpy(reinterpret_cast<char *>(&value) + 4 - width,
+                out + offset * width, width);
+    return value;
+  };
   double sum = 0;
   for (uint64_t item = 0; item < product.items; ++item)
     for (uint64_t i = 0; i < product.m; ++i)
       for (uint64_t j = 0; j < product.n; ++j)
-        sum += std::abs(out[product.offset(product.out, item, i, j)]);
+        sum += std::abs(load(product.offset(product.out, item, i, j)));
   return sum;
 }
 
@@ -222,8 +230,10 @@ bool isTaken(const ppx::ContractionT &contraction) {
   for (const auto *view : {contraction.lhs.get(), contraction.rhs.get()})
     if (!view->rows.empty() || !view->columns.empty())
       return false;
-  return contraction.element == ppx::ElementType_f32 &&
-         contraction.out_element == ppx::ElementType_f32 &&
+  const auto isKnown = [](ppx::ElementType element) {
+    return element == ppx::ElementType_f32 || element == ppx::ElementType_bf16;
+  };
+  return isKnown(contraction.element) && isKnown(contraction.out_element) &&
          contraction.out->column_stride == 1;
 }
 

@@ -111,8 +111,19 @@ private:
       offset += item % plan.batch[i] * operand.batch[i];
     return offset;
   }
+  /// Returns the address of a block of a factor for the library, which loads
+  /// elements of type `F` if it is not in place.
+  template <typename F>
   const void *place(const Factor &factor, void *const *arguments, uint64_t item,
-                    Range rows, Range columns, T *scratch) const;
+                    Range rows, Range columns, F *scratch) const;
+  const void *place(const Factor &factor, void *const *arguments, uint64_t item,
+                    Range rows, Range columns, std::byte *scratch) const {
+    const bool isNarrow = elementSize(plan.way.multiplied) == 2;
+    return isNarrow ? place(factor, arguments, item, rows, columns,
+                            reinterpret_cast<uint16_t *>(scratch))
+                    : place(factor, arguments, item, rows, columns,
+                            reinterpret_cast<T *>(scratch));
+  }
   void runBlock(void *const *arguments, std::byte *scratch, uint64_t item,
                 Range rows, Range columns) const;
 
@@ -159,12 +170,12 @@ template <typename T> bool BlockedContraction<T>::createProducts() {
   });
 }
 
-/// Returns the address of a block of a factor for the library.
 template <typename T>
+template <typename F>
 const void *BlockedContraction<T>::place(const Factor &factor,
                                          void *const *arguments, uint64_t item,
                                          Range rows, Range columns,
-                                         T *scratch) const {
+                                         F *scratch) const {
   if (factor.patches && factor.placement.inPlace)
     return baseOf(factor, arguments,
                   itemOffset(factor, item) +
@@ -176,7 +187,7 @@ const void *BlockedContraction<T>::place(const Factor &factor,
                    along = transposed ? rows.size() : columns.size();
     load(*factor.patches, baseOf(factor, arguments, itemOffset(factor, item)),
          factor.element, rows, columns, transposed,
-         Block<T>{scratch, across, along, along});
+         Block<F>{scratch, across, along, along});
     return scratch;
   }
   StridedMatrix matrix =
@@ -187,7 +198,7 @@ const void *BlockedContraction<T>::place(const Factor &factor,
     std::swap(rows, columns);
     std::swap(matrix.rowStride, matrix.columnStride);
   }
-  load(matrix, Block<T>{scratch, rows.size(), columns.size(), columns.size()});
+  load(matrix, Block<F>{scratch, rows.size(), columns.size(), columns.size()});
   return scratch;
 }
 
@@ -197,18 +208,17 @@ void BlockedContraction<T>::runBlock(void *const *arguments, std::byte *scratch,
                                      uint64_t item, Range rows,
                                      Range columns) const {
   const Blocking &blocking = plan.blocking;
-  T *elements = reinterpret_cast<T *>(scratch);
   const StridedMatrix result =
       locate(plan.out, arguments, itemOffset(plan.out, item), rows, columns);
   const Block<T> block = {
       blocking.outInPlace ? reinterpret_cast<T *>(result.data)
-                          : elements + plan.lhsElements + plan.rhsElements,
+                          : reinterpret_cast<T *>(scratch + plan.outBegin()),
       rows.size(), columns.size(), plan.outLeading(columns)};
   for (uint64_t step = 0; step < blocking.steps.count(); ++step) {
     const Range steps = blocking.steps.at(step);
-    const void *left = place(plan.lhs, arguments, item, rows, steps, elements);
+    const void *left = place(plan.lhs, arguments, item, rows, steps, scratch);
     const void *right = place(plan.rhs, arguments, item, steps, columns,
-                              elements + plan.lhsElements);
+                              scratch + plan.rhsBegin());
     products[plan.indexOf(rows, columns, steps)]->run(left, right, block.data,
                                                       scratch + blockBytes);
   }

@@ -65,6 +65,13 @@ PPRT_INLINE void forEach(const Block<T> &block, const StridedMatrix &matrix,
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
+/// As bits, whatever they mean.
+PPRT_INLINE void loadAny(const StridedMatrix &from, const Block<uint16_t> &to) {
+  forEach<PlainFormat<uint16_t>>(to, from,
+                                 [](uint16_t &value, auto &stored)
+                                     PPRT_LAMBDA { value = stored; });
+}
+
 template <typename T>
 PPRT_INLINE void loadAny(const StridedMatrix &from, const Block<T> &to) {
   withFloat(from.element, [&](auto format) PPRT_LAMBDA {
@@ -224,6 +231,13 @@ PPRT_INLINE void loadPatchesOf(const PatchSource &from, const PatchRange &outer,
   }
 }
 
+PPRT_INLINE void loadPatchesAny(const PatchSource &from,
+                                const PatchRange &outer,
+                                const PatchRange &inner,
+                                const Block<uint16_t> &to) {
+  loadPatchesOf<PlainFormat<uint16_t>>(from, outer, inner, to);
+}
+
 template <typename T>
 PPRT_INLINE void loadPatchesAny(const PatchSource &from,
                                 const PatchRange &outer,
@@ -310,7 +324,7 @@ PPRT_INLINE void finishAny(ppx::EpilogueKind kind, const StridedMatrix &operand,
 // Entry points, once per instruction set
 //===----------------------------------------------------------------------===//
 
-#define PPRT_ENTRIES(type)                                                     \
+#define PPRT_LOADS(type)                                                       \
   PPRT_CLONES void cpu::load(const StridedMatrix &from,                        \
                              const Block<type> &to) {                          \
     loadAny(from, to);                                                         \
@@ -319,7 +333,9 @@ PPRT_INLINE void finishAny(ppx::EpilogueKind kind, const StridedMatrix &operand,
       const PatchSource &from, const PatchRange &outer,                        \
       const PatchRange &inner, const Block<type> &to) {                        \
     loadPatchesAny(from, outer, inner, to);                                    \
-  }                                                                            \
+  }
+#define PPRT_ENTRIES(type)                                                     \
+  PPRT_LOADS(type)                                                             \
   PPRT_CLONES void cpu::store(const Block<type> &from,                         \
                               const StridedMatrix &to, bool add) {             \
     storeAny(from, to, add);                                                   \
@@ -329,5 +345,6 @@ PPRT_INLINE void finishAny(ppx::EpilogueKind kind, const StridedMatrix &operand,
                                const Block<type> &block) {                     \
     finishAny(kind, operand, block);                                           \
   }
+PPRT_LOADS(uint16_t)
 PPRT_ENTRIES(float)
 PPRT_ENTRIES(double)

@@ -52,10 +52,15 @@ void loadPatches(const PatchSource &from, const PatchRange &outer,
                  const PatchRange &inner, const Block<float> &to);
 void loadPatches(const PatchSource &from, const PatchRange &outer,
                  const PatchRange &inner, const Block<double> &to);
+/// The same bits, of a source with elements of 16 bits.
+void loadPatches(const PatchSource &from, const PatchRange &outer,
+                 const PatchRange &inner, const Block<uint16_t> &to);
 
 /// to = from
 void load(const StridedMatrix &from, const Block<float> &to);
 void load(const StridedMatrix &from, const Block<double> &to);
+/// The same bits, of a matrix with elements of 16 bits.
+void load(const StridedMatrix &from, const Block<uint16_t> &to);
 
 /// to = from, or to += from.
 void store(const Block<float> &from, const StridedMatrix &to, bool add);

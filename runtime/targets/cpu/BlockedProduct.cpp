@@ -77,10 +77,6 @@ BlockedProduct::BlockedProduct(const ppx::ContractionT &c, Way way)
 }
 
 bool BlockedProduct::isTaken() const {
-  // Loaded factors have the type of the sums.
-  if (way.multiplied != sumElement &&
-      !(blocking.lhs.inPlace && blocking.rhs.inPlace))
-    return false;
   return forEachProduct([&](size_t, const ProductShape &product) {
     return rulesOf(way.library).takes(product);
   });
@@ -130,9 +126,16 @@ bool BlockedProduct::forEachProduct(
   return true;
 }
 
+uint64_t BlockedProduct::rhsBegin() const {
+  return alignScratch(lhsElements * elementSize(way.multiplied));
+}
+
+uint64_t BlockedProduct::outBegin() const {
+  return rhsBegin() + alignScratch(rhsElements * elementSize(way.multiplied));
+}
+
 uint64_t BlockedProduct::blockBytes() const {
-  return alignScratch((lhsElements + rhsElements + outElements) *
-                      elementSize(sumElement));
+  return outBegin() + alignScratch(outElements * elementSize(sumElement));
 }
 
 uint64_t BlockedProduct::workspaceBytes(unsigned threads) const {

@@ -70,8 +70,11 @@ struct BlockedProduct {
 
   /// Elements between rows of sums, in the result or in scratch memory.
   uint64_t outLeading(Range columns) const;
-  /// Bytes of a block's scratch memory: loaded factors, and sums that are not
-  /// in the result.
+  /// A block's scratch memory: the left factor, if it is loaded, the right one,
+  /// and sums that are not in the result. Where they begin, and all their
+  /// bytes.
+  uint64_t rhsBegin() const;
+  uint64_t outBegin() const;
   uint64_t blockBytes() const;
   /// Number of blocks that `threads` threads compute at the same time.
   unsigned parts(unsigned threads) const {

@@ -70,6 +70,7 @@ Blocking Blocking::choose(const BlockingProblem &problem) {
       limits.wholeColumns > 0 && problem.columns <= limits.wholeColumns;
   columns = cutEvenly(problem.columns,
                       onlyRows ? limits.wholeColumns : limits.columns);
+  const bool isLeftInColumns = problem.lhs.row == 1 && problem.lhs.column != 1;
   const uint64_t elements = limits.rows * limits.columns;
   rows =
       cutEvenly(problem.rows,
@@ -81,7 +82,11 @@ Blocking Blocking::choose(const BlockingProblem &problem) {
       kParallelWork;
   while (result.isShared &&
          problem.items * rows.count() * columns.count() < kBlocks) {
-    Cut &larger = onlyRows || rows.block >= columns.block ? rows : columns;
+    // A left matrix in columns is copied either way, and the library packs the
+    // other factor once for each block.
+    Cut &larger = (onlyRows && !isLeftInColumns) || rows.block >= columns.block
+                      ? rows
+                      : columns;
     if (larger.block <= kEdge)
       break;
     larger = cutEvenly(larger.size, larger.block / 2);
@@ -94,7 +99,6 @@ Blocking Blocking::choose(const BlockingProblem &problem) {
     result.rhs =
         placeFactor(problem, problem.mayReadRhs, alike, columns, problem.rhs);
   };
-  const bool isLeftInColumns = problem.lhs.row == 1 && problem.lhs.column != 1;
   steps = cutEvenly(problem.steps, isLeftInColumns && limits.stepsOfColumns > 0
                                        ? limits.stepsOfColumns
                                        : kLargest);

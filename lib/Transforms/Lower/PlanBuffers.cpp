@@ -3,11 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes level 4 programs with unplaced slots and no waits; leaves them ready to
-// run. Arguments' slots come first and live for ever; then, in a separate
-// region, received values (only compute releases it, so that a receive is never
+// run. Arguments' slots come first and live for ever; then everything else.
+// Only compute releases what a received value takes, so that a receive is never
 // posted late because a send is pending, which could close a cycle between two
-// ranks); then one scratchpad for all kernels, which run one after another;
-// then everything else. So the last slot is written as a whole, and a run
+// ranks. The last slot is no scratch memory, and so written as a whole: a run
 // touches the arena's last byte.
 //
 //===----------------------------------------------------------------------===//
@@ -50,7 +49,9 @@ private:
       accesses.push_back(getAccesses(op, symbols));
     }
     SmallVector<SlotLifetime> lifetimes = measureLifetimes(slots, accesses);
-    extendLifetimes(instructions, accesses, lifetimes);
+    extendCollectives(instructions, accesses, lifetimes);
+    extendSent(instructions, accesses, lifetimes);
+    findPatterns(slots, instructions, accesses, lifetimes);
     program.setArenaBytes(place(slots, lifetimes));
     for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
       slot.setOffset(lifetime.offset);
@@ -81,17 +82,22 @@ private:
           lifetime.first = index;
         lifetime.last = index;
       }
-    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
+    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes)) {
       lifetime.bytes = getTensorBytes(slot.getType());
+      if (slot.getSlotClass() == SlotClass::Workspace) {
+        lifetime.isScratch = true;
+        lifetime.alignment = pprt::kWorkspaceAlignment;
+      }
+    }
     return lifetimes;
   }
 
   /// Operands of a collective must not be overwritten while it runs, or kernels
   /// would wait for it: until the `ahead`-th later call of its kind and queue
   /// is issued, or its results are awaited.
-  void extendLifetimes(ArrayRef<Operation *> instructions,
-                       ArrayRef<SmallVector<SlotAccess>> accesses,
-                       MutableArrayRef<SlotLifetime> lifetimes) const {
+  void extendCollectives(ArrayRef<Operation *> instructions,
+                         ArrayRef<SmallVector<SlotAccess>> accesses,
+                         MutableArrayRef<SlotLifetime> lifetimes) const {
     const int64_t end = instructions.size();
     llvm::DenseMap<int64_t, int64_t> nextAccess; // by slot
     llvm::DenseMap<std::pair<int64_t, CollectiveKind>, SmallVector<int64_t>>
@@ -117,36 +123,54 @@ private:
     }
   }
 
-  /// Lays out the regions one after another; returns the arena's size.
-  static int64_t place(MutableArrayRef<SlotOp> slots,
-                       MutableArrayRef<SlotLifetime> lifetimes) {
-    SmallVector<unsigned> received, workspaces, others;
-    int64_t end = 0;
-    for (auto [index, slot] : llvm::enumerate(slots)) {
-      if (slot.getArgument()) {
-        lifetimes[index].offset = end;
-        end += llvm::alignTo(lifetimes[index].bytes, pprt::kSlotAlignment);
-      } else if (slot.getSlotClass() == SlotClass::Communication) {
-        received.push_back(index);
-      } else if (slot.getSlotClass() == SlotClass::Workspace) {
-        workspaces.push_back(index);
-      } else {
-        others.push_back(index);
+  /// What is sent must not be overwritten before it is received. That is so, at
+  /// the latest, when the next run of a fragment begins (StageRuns.cpp); if it
+  /// were overwritten by that run, stages would wait for each other.
+  static void extendSent(ArrayRef<Operation *> instructions,
+                         ArrayRef<SmallVector<SlotAccess>> accesses,
+                         MutableArrayRef<SlotLifetime> lifetimes) {
+    // Last instructions of the run at hand and of the one behind it.
+    int64_t end = instructions.size() - 1, nextEnd = end;
+    for (int64_t index = end, later = end; index >= 0; --index) {
+      // Both ends of a transfer are named after the run that sends.
+      if (isa<RecvOp>(instructions[index]))
+        continue;
+      if (!isOfOneRun(instructions[index], instructions[later]))
+        nextEnd = std::exchange(end, index);
+      later = index;
+      if (isa<SendOp>(instructions[index])) {
+        int64_t &last = lifetimes[accesses[index][0].slot].last;
+        last = std::max(last, nextEnd);
       }
     }
-    for (auto [region, alignment] :
-         {std::pair(ArrayRef<unsigned>(received), pprt::kSlotAlignment),
-          {ArrayRef<unsigned>(workspaces), pprt::kWorkspaceAlignment},
-          {ArrayRef<unsigned>(others), pprt::kSlotAlignment}}) {
-      if (region.empty())
-        continue;
-      SmallVector<SlotLifetime> part;
-      for (unsigned index : region)
-        part.push_back(lifetimes[index]);
-      end = layoutSlots(part, llvm::alignTo(end, alignment), alignment);
-      for (auto [index, lifetime] : llvm::zip_equal(region, part))
-        lifetimes[index] = lifetime;
-    }
+  }
+
+  static bool isOfOneRun(Operation *a, Operation *b) {
+    return llvm::all_of(
+        ArrayRef<StringRef>{"phase", "stage", "micro_batch"},
+        [&](StringRef name) { return a->getAttr(name) == b->getAttr(name); });
+  }
+
+  /// Arguments first; returns the arena's size.
+  static int64_t place(MutableArrayRef<SlotOp> slots,
+                       MutableArrayRef<SlotLifetime> lifetimes) {
+    int64_t end = 0;
+    int64_t alignment = pprt::kSlotAlignment;
+    std::vector<SlotLifetime> others;
+    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
+      if (slot.getArgument()) {
+        lifetime.offset = end;
+        end += llvm::alignTo(lifetime.bytes, pprt::kSlotAlignment);
+      } else {
+        alignment = std::max(alignment, lifetime.alignment);
+        others.push_back(lifetime);
+      }
+    if (!others.empty())
+      end = layoutSlots(others, llvm::alignTo(end, alignment));
+    auto other = others.begin();
+    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
+      if (!slot.getArgument())
+        lifetime = *other++;
     return end;
   }
 

@@ -46,15 +46,31 @@ struct SlotLifetime {
   int64_t bytes = 0;
   int64_t first = -1; ///< first and last instruction that touch it; -1: never
   int64_t last = -1;
+  int64_t alignment = pprt::kSlotAlignment;
+  /// Slots of one pattern are alike, one of each micro-batch; -1: of none.
+  int64_t pattern = -1;
+  int64_t microBatch = 0;
+  /// Scratch memory of a kernel, of which not every byte need be written.
+  bool isScratch = false;
   int64_t offset = -1; ///< the answer
 };
 
-/// Offline dynamic storage allocation: slots whose lifetimes meet do not
-/// overlap in memory. Places `slots` at multiples of `alignment` from `base`,
-/// itself such a multiple, and returns the highest end. Slots without a
-/// lifetime get `base`.
-int64_t layoutSlots(llvm::MutableArrayRef<SlotLifetime> slots, int64_t base,
-                    int64_t alignment = pprt::kSlotAlignment);
+/// Finds the patterns of slots. Those are alike that the same operand of the
+/// same instruction touches first, in runs of one fragment for different
+/// micro-batches, and that no other micro-batch touches.
+void findPatterns(llvm::ArrayRef<SlotOp> slots,
+                  llvm::ArrayRef<mlir::Operation *> instructions,
+                  llvm::ArrayRef<llvm::SmallVector<SlotAccess>> accesses,
+                  llvm::MutableArrayRef<SlotLifetime> lifetimes);
+
+/// The largest number of bytes that live at one instruction.
+int64_t findMostLive(llvm::ArrayRef<SlotLifetime> slots);
+
+/// Places slots so that those that live together have no byte in common. `base`
+/// is a multiple of their alignments. Returns the highest end, which is not
+/// that of scratch memory if there are other slots. Slots without a lifetime
+/// get `base`.
+int64_t layoutSlots(llvm::MutableArrayRef<SlotLifetime> slots, int64_t base);
 
 } // namespace pp
 

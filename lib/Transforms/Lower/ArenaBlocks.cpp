@@ -59,9 +59,16 @@ ArenaBlocks pp::formBlocks(ArrayRef<SlotLifetime> slots, int64_t period) {
                         {},
                         int64_t(alignTo(slot.bytes, slot.alignment)),
                         slot.alignment,
+                        slot.postable >= 0,
+                        slot.isSent,
                         slot.isScratch});
-    blocks[place].lives.push_back({slot.first, slot.last});
-    blocks[place].slots.push_back(index);
+    ArenaBlock &block = blocks[place];
+    block.slots.push_back(index);
+    block.isSent |= slot.isSent;
+    block.lives.push_back(
+        block.isReceived
+            ? ArenaLife{slot.first, slot.last, slot.postable, slot.pendingFrom}
+            : ArenaLife{slot.first, slot.last, slot.first, slot.first});
   }
   for (ArenaBlock &block : blocks)
     llvm::sort(block.lives, [](const ArenaLife &a, const ArenaLife &b) {

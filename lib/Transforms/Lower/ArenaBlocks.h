@@ -18,9 +18,10 @@
 
 namespace pp {
 
-/// The first and last instruction of a slot.
+/// The life of one slot (SlotLifetime); the last two are `first` if it is not
+/// received.
 struct ArenaLife {
-  int64_t first, last;
+  int64_t first, last, postable, pendingFrom;
 };
 
 struct ArenaBlock {
@@ -28,7 +29,7 @@ struct ArenaBlock {
   llvm::SmallVector<unsigned, 1> slots;
   int64_t bytes; ///< a multiple of `alignment`
   int64_t alignment;
-  bool isScratch;
+  bool isReceived, isSent, isScratch;
   int64_t offset = 0;
 
   int64_t first() const { return lives.front().first; }

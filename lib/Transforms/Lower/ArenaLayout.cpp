@@ -36,7 +36,7 @@ int64_t pp::findMostLive(ArrayRef<SlotLifetime> slots) {
 static int64_t place(ArrayRef<SlotLifetime> slots, int64_t live, int64_t base,
                      ArenaBlocks &blocks) {
   constexpr size_t few = 4096, most = 12288;
-  constexpr int64_t steps = int64_t(1) << 25;
+  constexpr int64_t steps = int64_t(1) << 24;
   const int64_t goal = live + (base + live) / 256;
   blocks = formBlocks(slots, findPeriod(slots));
   if (blocks.size() <= few)
@@ -52,6 +52,11 @@ static int64_t place(ArrayRef<SlotLifetime> slots, int64_t live, int64_t base,
 }
 
 int64_t pp::layoutSlots(MutableArrayRef<SlotLifetime> slots, int64_t base) {
+  base = alignTo(
+      base,
+      any_of(slots, [](const SlotLifetime &slot) { return slot.isScratch; })
+          ? pprt::kWorkspaceAlignment
+          : pprt::kSlotAlignment);
   const int64_t live = findMostLive(slots);
   ArenaBlocks blocks;
   int64_t end = place(slots, live, base, blocks);

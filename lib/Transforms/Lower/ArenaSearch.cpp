@@ -23,7 +23,7 @@ using namespace pp;
 
 namespace {
 
-/// Which blocks live together.
+/// Which blocks must not share bytes.
 class Conflicts {
 public:
   explicit Conflicts(const ArenaBlocks &blocks);
@@ -39,32 +39,59 @@ public:
   }
 
 private:
+  /// Adds left blocks that live together with right ones, from `begin` on.
+  template <typename IsLeft, typename IsRight>
+  void addMeetings(const ArenaBlocks &blocks, int64_t ArenaLife::*begin,
+                   IsLeft isLeft, IsRight isRight);
+
   size_t words; ///< of a row
   std::vector<uint64_t> bits;
 };
 
 Conflicts::Conflicts(const ArenaBlocks &blocks)
     : words(divideCeil(blocks.size(), 64)), bits(blocks.size() * words) {
-  using Event = std::tuple<int64_t, bool, unsigned>; // time, ends, block
-  std::vector<Event> events;
-  for (auto [index, block] : enumerate(blocks))
-    for (const ArenaLife &life : block.lives) {
-      events.push_back({life.first, false, unsigned(index)});
-      events.push_back({life.last, true, unsigned(index)});
-    }
-  llvm::sort(events);
-  std::vector<uint64_t> live(words);
-  for (auto [time, ends, block] : events) {
-    for (size_t word = 0; !ends && word < words; ++word)
-      bits[block * words + word] |= live[word];
-    live[block / 64] ^= uint64_t(1) << (block % 64);
-  }
+  auto isReceived = [](const ArenaBlock &block) { return block.isReceived; };
+  auto isOther = [](const ArenaBlock &block) { return !block.isReceived; };
+  auto isSent = [](const ArenaBlock &block) { return block.isSent; };
+  addMeetings(blocks, &ArenaLife::first, isReceived, isReceived);
+  addMeetings(blocks, &ArenaLife::first, isOther, isOther);
+  addMeetings(blocks, &ArenaLife::postable, isReceived, isOther);
+  addMeetings(blocks, &ArenaLife::pendingFrom, isReceived, isSent);
   for (size_t a = 0; a < blocks.size(); ++a)
     for (size_t word = 0; word < words; ++word)
       for (uint64_t rest = row(a)[word]; rest; rest &= rest - 1) {
         const size_t b = word * 64 + countr_zero(rest);
         bits[b * words + a / 64] |= uint64_t(1) << (a % 64);
       }
+}
+
+template <typename IsLeft, typename IsRight>
+void Conflicts::addMeetings(const ArenaBlocks &blocks,
+                            int64_t ArenaLife::*begin, IsLeft isLeft,
+                            IsRight isRight) {
+  using Event = std::tuple<int64_t, bool, unsigned>; // time, ends, block
+  std::vector<Event> events;
+  for (auto [index, block] : enumerate(blocks))
+    if (isLeft(block) || isRight(block))
+      for (const ArenaLife &life : block.lives) {
+        events.push_back({life.*begin, false, unsigned(index)});
+        events.push_back({life.last, true, unsigned(index)});
+      }
+  llvm::sort(events);
+  std::vector<uint64_t> left(words), right(words);
+  std::vector<unsigned> lives(blocks.size()); // those of one block may meet
+  for (auto [time, ends, block] : events) {
+    const uint64_t ofLeft = isLeft(blocks[block]) ? ~uint64_t(0) : 0,
+                   ofRight = isRight(blocks[block]) ? ~uint64_t(0) : 0;
+    for (size_t word = 0; !ends && word < words; ++word)
+      bits[block * words + word] |=
+          (right[word] & ofLeft) | (left[word] & ofRight);
+    if (ends ? --lives[block] > 0 : lives[block]++ > 0)
+      continue;
+    const uint64_t bit = uint64_t(1) << (block % 64);
+    left[block / 64] ^= bit & ofLeft;
+    right[block / 64] ^= bit & ofRight;
+  }
 }
 
 /// An order, and how a block chooses its gap.

@@ -7,6 +7,7 @@
 // leaves a gap, and what begins to be takes the smallest gap that is large
 // enough. This takes as long as sorting, however much lives together, and is
 // close to the best when micro-batches come and go in one order, as in GPipe.
+// Received values lie below all others.
 //
 //===----------------------------------------------------------------------===//
 #include "ArenaBlocks.h"
@@ -76,26 +77,33 @@ using StackOrder = bool (*)(const ArenaBlock &, const ArenaBlock &);
 
 class Sweep {
 public:
-  explicit Sweep(ArenaBlocks &blocks) : blocks(blocks) { findFullest(); }
+  Sweep(ArenaBlocks &blocks, bool ofReceived) : blocks(blocks) {
+    for (auto [index, block] : enumerate(blocks))
+      if (block.isReceived == ofReceived)
+        members.push_back(index);
+    findFullest();
+  }
 
-  void run(StackOrder isBelow);
+  /// Returns the end.
+  int64_t run(int64_t base, StackOrder isBelow);
 
 private:
   void findFullest();
-  void goOn(bool forwards);
+  void goOn(bool forwards, int64_t base);
 
   ArenaBlocks &blocks;
-  int64_t fullest = 0;         ///< instruction
-  std::vector<unsigned> stack; ///< what lives there
+  std::vector<unsigned> members; ///< the blocks to place
+  int64_t fullest = 0;           ///< instruction
+  std::vector<unsigned> stack;   ///< what lives there
 };
 
 } // namespace
 
 void Sweep::findFullest() {
   std::map<int64_t, int64_t> changes;
-  for (const ArenaBlock &block : blocks) {
-    changes[block.first()] += block.bytes;
-    changes[block.last() + 1] -= block.bytes;
+  for (unsigned index : members) {
+    changes[blocks[index].first()] += blocks[index].bytes;
+    changes[blocks[index].last() + 1] -= blocks[index].bytes;
   }
   int64_t live = 0, most = 0;
   for (auto [time, change] : changes)
@@ -103,12 +111,12 @@ void Sweep::findFullest() {
       most = live;
       fullest = time;
     }
-  for (auto [index, block] : enumerate(blocks))
-    if (block.first() <= fullest && fullest <= block.last())
+  for (unsigned index : members)
+    if (blocks[index].first() <= fullest && fullest <= blocks[index].last())
       stack.push_back(index);
 }
 
-void Sweep::run(StackOrder isBelow) {
+int64_t Sweep::run(int64_t base, StackOrder isBelow) {
   stable_sort(stack, [&](unsigned a, unsigned b) {
     return isBelow(blocks[a], blocks[b]);
   });
@@ -116,16 +124,19 @@ void Sweep::run(StackOrder isBelow) {
   std::stable_partition(stack.begin(), stack.end(), [&](unsigned index) {
     return blocks[index].isScratch;
   });
-  int64_t top = 0;
+  int64_t top = base;
   for (unsigned index : stack) {
     blocks[index].offset = alignTo(top, blocks[index].alignment);
     top = blocks[index].end();
   }
-  goOn(/*forwards=*/true);
-  goOn(/*forwards=*/false);
+  goOn(/*forwards=*/true, base);
+  goOn(/*forwards=*/false, base);
+  for (unsigned index : members)
+    base = std::max(base, blocks[index].end());
+  return base;
 }
 
-void Sweep::goOn(bool forwards) {
+void Sweep::goOn(bool forwards, int64_t base) {
   auto begin = [&](unsigned index) {
     return forwards ? blocks[index].first() : -blocks[index].last();
   };
@@ -134,7 +145,7 @@ void Sweep::goOn(bool forwards) {
   };
   const int64_t start = forwards ? fullest : -fullest;
   std::vector<unsigned> starting, ending(stack);
-  for (unsigned index = 0; index < blocks.size(); ++index)
+  for (unsigned index : members)
     if (begin(index) > start)
       starting.push_back(index);
   append_range(ending, starting);
@@ -147,7 +158,7 @@ void Sweep::goOn(bool forwards) {
     return std::tuple(end(a), a) < std::tuple(end(b), b);
   });
   Gaps gaps;
-  int64_t top = 0;
+  int64_t top = base;
   for (unsigned index : stack) {
     gaps.add(top, blocks[index].offset); // of alignment
     top = blocks[index].end();
@@ -163,7 +174,8 @@ void Sweep::goOn(bool forwards) {
 }
 
 int64_t pp::placeOutwards(ArenaBlocks &blocks, int64_t goal) {
-  Sweep sweep(blocks);
+  Sweep received(blocks, /*ofReceived=*/true),
+      others(blocks, /*ofReceived=*/false);
   ArenaBlocks best;
   int64_t bestEnd = kNoLayout;
   for (StackOrder isBelow : std::initializer_list<StackOrder>{
@@ -171,7 +183,7 @@ int64_t pp::placeOutwards(ArenaBlocks &blocks, int64_t goal) {
            [](auto &a, auto &b) { return a.last() < b.last(); },
            [](auto &a, auto &b) { return a.last() > b.last(); },
            [](auto &a, auto &b) { return a.first() < b.first(); }}) {
-    sweep.run(isBelow);
+    others.run(received.run(0, isBelow), isBelow);
     const int64_t end = findEnd(blocks);
     if (end < bestEnd) {
       bestEnd = end;

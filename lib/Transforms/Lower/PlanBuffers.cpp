@@ -50,9 +50,8 @@ private:
     }
     SmallVector<SlotLifetime> lifetimes = measureLifetimes(slots, accesses);
     extendCollectives(instructions, accesses, lifetimes);
-    extendSent(instructions, accesses, lifetimes);
     findPatterns(slots, instructions, accesses, lifetimes);
-    program.setArenaBytes(place(slots, lifetimes));
+    program.setArenaBytes(place(slots, instructions, accesses, lifetimes));
     for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
       slot.setOffset(lifetime.offset);
 
@@ -123,54 +122,39 @@ private:
     }
   }
 
-  /// What is sent must not be overwritten before it is received. That is so, at
-  /// the latest, when the next run of a fragment begins (StageRuns.cpp); if it
-  /// were overwritten by that run, stages would wait for each other.
-  static void extendSent(ArrayRef<Operation *> instructions,
-                         ArrayRef<SmallVector<SlotAccess>> accesses,
-                         MutableArrayRef<SlotLifetime> lifetimes) {
-    // Last instructions of the run at hand and of the one behind it.
-    int64_t end = instructions.size() - 1, nextEnd = end;
-    for (int64_t index = end, later = end; index >= 0; --index) {
-      // Both ends of a transfer are named after the run that sends.
-      if (isa<RecvOp>(instructions[index]))
-        continue;
-      if (!isOfOneRun(instructions[index], instructions[later]))
-        nextEnd = std::exchange(end, index);
-      later = index;
-      if (isa<SendOp>(instructions[index])) {
-        int64_t &last = lifetimes[accesses[index][0].slot].last;
-        last = std::max(last, nextEnd);
-      }
-    }
-  }
-
-  static bool isOfOneRun(Operation *a, Operation *b) {
-    return llvm::all_of(
-        ArrayRef<StringRef>{"phase", "stage", "micro_batch"},
-        [&](StringRef name) { return a->getAttr(name) == b->getAttr(name); });
-  }
-
-  /// Arguments first; returns the arena's size.
+  /// Arguments first; returns the arena's size. Messages get as much time as
+  /// is possible within a fiftieth more than what lives at once.
   static int64_t place(MutableArrayRef<SlotOp> slots,
+                       ArrayRef<Operation *> instructions,
+                       ArrayRef<SmallVector<SlotAccess>> accesses,
                        MutableArrayRef<SlotLifetime> lifetimes) {
-    int64_t end = 0;
-    int64_t alignment = pprt::kSlotAlignment;
-    std::vector<SlotLifetime> others;
+    int64_t base = 0;
     for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
       if (slot.getArgument()) {
-        lifetime.offset = end;
-        end += llvm::alignTo(lifetime.bytes, pprt::kSlotAlignment);
-      } else {
-        alignment = std::max(alignment, lifetime.alignment);
-        others.push_back(lifetime);
+        lifetime.first = -1;
+        lifetime.offset = base;
+        base += llvm::alignTo(lifetime.bytes, pprt::kSlotAlignment);
       }
-    if (!others.empty())
-      end = layoutSlots(others, llvm::alignTo(end, alignment));
-    auto other = others.begin();
-    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
+    const bool hasMessages =
+        llvm::any_of(instructions, llvm::IsaPred<SendOp, RecvOp>);
+    const int64_t goal = (base + findMostLive(lifetimes)) / 50 * 51;
+    SmallVector<SlotLifetime> best;
+    int64_t end = std::numeric_limits<int64_t>::max();
+    for (MessageTime time :
+         {MessageTime::Ample, MessageTime::ToReceive, MessageTime::Scant}) {
+      SmallVector<SlotLifetime> timed(lifetimes);
+      giveMessagesTime(instructions, accesses, time, timed);
+      if (int64_t other = layoutSlots(timed, base); other < end) {
+        end = other;
+        best = std::move(timed);
+      }
+      if (end <= goal || !hasMessages)
+        break;
+    }
+    for (auto [slot, lifetime, placed] :
+         llvm::zip_equal(slots, lifetimes, best))
       if (!slot.getArgument())
-        lifetime = *other++;
+        lifetime.offset = placed.offset;
     return end;
   }
 

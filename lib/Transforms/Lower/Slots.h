@@ -50,10 +50,29 @@ struct SlotLifetime {
   /// Slots of one pattern are alike, one of each micro-batch; -1: of none.
   int64_t pattern = -1;
   int64_t microBatch = 0;
+  /// Of a received value, -1 of all others. From `postable` on it shares bytes
+  /// only with other received ones, and from `pendingFrom` on none with those
+  /// that are sent.
+  int64_t postable = -1, pendingFrom = -1;
+  bool isSent = false;
   /// Scratch memory of a kernel, of which not every byte need be written.
   bool isScratch = false;
   int64_t offset = -1; ///< the answer
 };
+
+/// The run during which values may be sent and the run during which they may be
+/// received; only the latter; only half of that.
+enum class MessageTime { Ample, ToReceive, Scant };
+
+/// Lets received values live earlier and sent ones longer, as far as that does
+/// not raise what lives at once. In any case no receive waits
+/// for a send of the run before it; those of earlier runs are received when
+/// that run begins (StageRuns.cpp). So no stages wait for each other in a
+/// circle.
+void giveMessagesTime(llvm::ArrayRef<mlir::Operation *> instructions,
+                      llvm::ArrayRef<llvm::SmallVector<SlotAccess>> accesses,
+                      MessageTime time,
+                      llvm::MutableArrayRef<SlotLifetime> lifetimes);
 
 /// Finds the patterns of slots. Those are alike that the same operand of the
 /// same instruction touches first, in runs of one fragment for different
@@ -66,8 +85,8 @@ void findPatterns(llvm::ArrayRef<SlotOp> slots,
 /// The largest number of bytes that live at one instruction.
 int64_t findMostLive(llvm::ArrayRef<SlotLifetime> slots);
 
-/// Places slots so that those that live together have no byte in common. `base`
-/// is a multiple of their alignments. Returns the highest end, which is not
+/// Places slots behind `base` so that those that live together have no byte in
+/// common. Returns the highest end, which is not
 /// that of scratch memory if there are other slots. Slots without a lifetime
 /// get `base`.
 int64_t layoutSlots(llvm::MutableArrayRef<SlotLifetime> slots, int64_t base);

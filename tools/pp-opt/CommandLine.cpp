@@ -37,10 +37,9 @@ static constexpr llvm::StringLiteral kShown[] = {"pp-parallelize",
 
 /// Passes that make remarks.
 static constexpr llvm::StringLiteral kRemarking[] = {
-    "pp-cut-stages",          "pp-annotate-shardings",
-    "pp-propagate-shardings", "pp-pad-dimensions",
-    "pp-lint-shardings",      "pp-partition",
-    "pp-split-stages",        "pp-schedule"};
+    "pp-cut-stages",     "pp-annotate-shardings", "pp-propagate-shardings",
+    "pp-pad-dimensions", "pp-lint-shardings",     "pp-partition",
+    "pp-split-stages",   "pp-schedule",           "pp-plan-buffers"};
 
 /// The error in a filter of remarks; empty if it is valid.
 static std::string checkFilter(llvm::StringRef filter) {

@@ -262,7 +262,7 @@ void Search::improve(Candidate now, int64_t goal, int64_t steps) {
   auto findHigh = [&] {
     high.clear();
     for (unsigned index : now.order)
-      if (blocks[index].end() > now.end - (now.end - goal) / 2)
+      if (blocks[index].end() >= now.end - (now.end - goal) / 2)
         high.push_back(index);
   };
   findHigh();
@@ -301,6 +301,8 @@ void Search::improve(Candidate now, int64_t goal, int64_t steps) {
 }
 
 int64_t Search::run(int64_t goal, int64_t steps) {
+  // What an order costs, many times over.
+  steps = std::min<int64_t>(steps, 4096 * blocks.size() * blocks.size());
   std::vector<Candidate> candidates = listOrders();
   size_t tried = 0;
   for (Candidate &candidate : candidates) {

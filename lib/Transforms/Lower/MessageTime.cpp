@@ -62,7 +62,8 @@ void pp::giveMessagesTime(ArrayRef<Operation *> instructions,
     if (isa<RecvOp>(op)) {
       slot.pendingFrom = std::min(slot.first, runs[run]);
       slot.postable = slot.first;
-      const int64_t earliest = time == MessageTime::Scant
+      const int64_t earliest = time == MessageTime::None ? slot.first
+                               : time == MessageTime::Scant
                                    ? (slot.pendingFrom + slot.first) / 2
                                    : slot.pendingFrom;
       while (slot.postable > earliest && fits(slot, slot.postable - 1))

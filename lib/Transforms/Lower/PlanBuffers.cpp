@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "QueueWaits.h"
 #include "Slots.h"
+#include "mlir/IR/Remarks.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
@@ -51,7 +52,8 @@ private:
     SmallVector<SlotLifetime> lifetimes = measureLifetimes(slots, accesses);
     extendCollectives(instructions, accesses, lifetimes);
     findPatterns(slots, instructions, accesses, lifetimes);
-    program.setArenaBytes(place(slots, instructions, accesses, lifetimes));
+    program.setArenaBytes(
+        place(program, slots, instructions, accesses, lifetimes));
     for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
       slot.setOffset(lifetime.offset);
 
@@ -122,9 +124,23 @@ private:
     }
   }
 
+  /// What to try. A stage that receives late delays its neighbour; between two,
+  /// that would put the whole pipeline in lock step.
+  static ArrayRef<MessageTime> listTimes(ArrayRef<Operation *> instructions) {
+    static constexpr MessageTime times[] = {
+        MessageTime::Ample, MessageTime::ToReceive, MessageTime::Scant,
+        MessageTime::None};
+    llvm::SmallDenseSet<int64_t> peers;
+    for (Operation *op : instructions)
+      if (isa<SendOp, RecvOp>(op))
+        peers.insert(op->getAttrOfType<IntegerAttr>("peer").getInt());
+    const size_t count = peers.empty() ? 1 : peers.size() == 1 ? 4 : 3;
+    return ArrayRef(times).take_front(count);
+  }
+
   /// Arguments first; returns the arena's size. Messages get as much time as
   /// is possible within a fiftieth more than what lives at once.
-  static int64_t place(MutableArrayRef<SlotOp> slots,
+  static int64_t place(ProgramOp program, MutableArrayRef<SlotOp> slots,
                        ArrayRef<Operation *> instructions,
                        ArrayRef<SmallVector<SlotAccess>> accesses,
                        MutableArrayRef<SlotLifetime> lifetimes) {
@@ -135,26 +151,31 @@ private:
         lifetime.offset = base;
         base += llvm::alignTo(lifetime.bytes, pprt::kSlotAlignment);
       }
-    const bool hasMessages =
-        llvm::any_of(instructions, llvm::IsaPred<SendOp, RecvOp>);
-    const int64_t goal = (base + findMostLive(lifetimes)) / 50 * 51;
+    const int64_t live = base + findMostLive(lifetimes);
+    const int64_t goal = live / 50 * 51;
     SmallVector<SlotLifetime> best;
     int64_t end = std::numeric_limits<int64_t>::max();
-    for (MessageTime time :
-         {MessageTime::Ample, MessageTime::ToReceive, MessageTime::Scant}) {
+    for (MessageTime time : listTimes(instructions)) {
       SmallVector<SlotLifetime> timed(lifetimes);
       giveMessagesTime(instructions, accesses, time, timed);
       if (int64_t other = layoutSlots(timed, base); other < end) {
         end = other;
         best = std::move(timed);
       }
-      if (end <= goal || !hasMessages)
+      if (end <= goal)
         break;
     }
     for (auto [slot, lifetime, placed] :
          llvm::zip_equal(slots, lifetimes, best))
       if (!slot.getArgument())
         lifetime.offset = placed.offset;
+    if (program.getContext()->getRemarkEngine())
+      remark::analysis(
+          program.getLoc(),
+          remark::RemarkOpts::name("arena").category("pp-plan-buffers"))
+          << remark::metric("program", program.getSymName())
+          << remark::metric("arena_bytes", std::to_string(end))
+          << remark::metric("live_bytes", std::to_string(live));
     return end;
   }
 

@@ -61,8 +61,8 @@ struct SlotLifetime {
 };
 
 /// The run during which values may be sent and the run during which they may be
-/// received; only the latter; only half of that.
-enum class MessageTime { Ample, ToReceive, Scant };
+/// received; only the latter; only half of that; none.
+enum class MessageTime { Ample, ToReceive, Scant, None };
 
 /// Lets received values live earlier and sent ones longer, as far as that does
 /// not raise what lives at once. In any case no receive waits

@@ -17,12 +17,13 @@
 using namespace llvm;
 using namespace pp;
 
-int64_t pp::findMostLive(ArrayRef<SlotLifetime> slots) {
+int64_t pp::findMostLive(ArrayRef<SlotLifetime> slots, int64_t alignment) {
   std::map<int64_t, int64_t> changes;
   for (const SlotLifetime &slot : slots)
     if (slot.first >= 0) {
-      changes[slot.first] += slot.bytes;
-      changes[slot.last + 1] -= slot.bytes;
+      const int64_t bytes = alignTo(slot.bytes, alignment);
+      changes[slot.first] += bytes;
+      changes[slot.last + 1] -= bytes;
     }
   int64_t live = 0, most = 0;
   for (auto [time, change] : changes)
@@ -57,7 +58,7 @@ int64_t pp::layoutSlots(MutableArrayRef<SlotLifetime> slots, int64_t base) {
       any_of(slots, [](const SlotLifetime &slot) { return slot.isScratch; })
           ? pprt::kWorkspaceAlignment
           : pprt::kSlotAlignment);
-  const int64_t live = findMostLive(slots);
+  const int64_t live = findMostLive(slots, pprt::kSlotAlignment);
   ArenaBlocks blocks;
   int64_t end = place(slots, live, base, blocks);
   int64_t others = base;

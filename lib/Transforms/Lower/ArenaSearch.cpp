@@ -302,7 +302,7 @@ void Search::improve(Candidate now, int64_t goal, int64_t steps) {
 
 int64_t Search::run(int64_t goal, int64_t steps) {
   // What an order costs, many times over.
-  steps = std::min<int64_t>(steps, 4096 * blocks.size() * blocks.size());
+  steps = std::min<int64_t>(steps, 1024 * blocks.size() * blocks.size());
   std::vector<Candidate> candidates = listOrders();
   size_t tried = 0;
   for (Candidate &candidate : candidates) {

@@ -152,7 +152,8 @@ private:
         base += llvm::alignTo(lifetime.bytes, pprt::kSlotAlignment);
       }
     const int64_t live = base + findMostLive(lifetimes);
-    const int64_t goal = live / 50 * 51;
+    const int64_t goal =
+        (base + findMostLive(lifetimes, pprt::kSlotAlignment)) / 50 * 51;
     SmallVector<SlotLifetime> best;
     int64_t end = std::numeric_limits<int64_t>::max();
     for (MessageTime time : listTimes(instructions)) {

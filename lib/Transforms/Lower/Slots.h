@@ -82,8 +82,9 @@ void findPatterns(llvm::ArrayRef<SlotOp> slots,
                   llvm::ArrayRef<llvm::SmallVector<SlotAccess>> accesses,
                   llvm::MutableArrayRef<SlotLifetime> lifetimes);
 
-/// The largest number of bytes that live at one instruction.
-int64_t findMostLive(llvm::ArrayRef<SlotLifetime> slots);
+/// The largest number of bytes that live at one instruction, if each slot has a
+/// multiple of `alignment`.
+int64_t findMostLive(llvm::ArrayRef<SlotLifetime> slots, int64_t alignment = 1);
 
 /// Places slots behind `base` so that those that live together have no byte in
 /// common. Returns the highest end, which is not

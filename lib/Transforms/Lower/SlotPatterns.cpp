@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: the list of a program and the lives of its slots. Out: which of them are
+// alike. Assumes that all instructions for one micro-batch, and no others, are
+// tagged with it; a wrong tag costs memory, and nothing else.
+//
 //===----------------------------------------------------------------------===//
 #include "Slots.h"
 #include "llvm/ADT/DenseMap.h"

@@ -134,7 +134,8 @@ Operands Copies::operator[](size_t index) const {
 Form ownForm(const ppx::ContractionT &contraction, cpu::Team &team) {
   std::shared_ptr<cpu::Contraction> ours =
       cpu::Contraction::create(contraction, team.size());
-  std::shared_ptr<char> workspace = allocate(ours->workspaceBytes());
+  std::shared_ptr<char> workspace =
+      allocate(std::max(ours->workspaceBytes(), contraction.workspace_bytes));
   return {ppx::EnumNameMatrixLibrary(ours->library),
           [=, &team](const Operands &on) {
             void *arguments[] = {on.lhs, on.rhs, on.out, workspace.get()};

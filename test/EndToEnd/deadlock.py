@@ -23,7 +23,7 @@ SWAPS = {
     "deadlock": (r"pp\.run .*after \[\] as forward 0 0$(?=\n *pp\.send)",
                  r"pp\.run .*after \[2, 4\] as backward 0 3$",
                  [r"rank 0, body #\d+ '0B3 run'", "a cycle of waits", r"waits for rank 0, .* recv'",
-                  "which meets rank 1", r"which comes after rank 1, .*'1B1 send' .*, with 1 between\n"]),
+                  "which meets rank 1", r"which comes after rank 1, .*'1B0 send' .*, with 2 between\n"]),
     "order of messages": (r"pp\.send to 1 .* as forward 0 0$", r"pp\.send to 1 .* as forward 0 1$",
                           ["rank 1", "0F0", "0F1"]),
 }

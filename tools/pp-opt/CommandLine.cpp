@@ -40,7 +40,8 @@ static constexpr llvm::StringLiteral kShown[] = {"pp-parallelize",
 static constexpr llvm::StringLiteral kRemarking[] = {
     "pp-cut-stages",     "pp-annotate-shardings", "pp-propagate-shardings",
     "pp-pad-dimensions", "pp-lint-shardings",     "pp-partition",
-    "pp-split-stages",   "pp-schedule",           "pp-choose-residuals"};
+    "pp-split-stages",   "pp-schedule",           "pp-choose-residuals",
+    "pp-plan-buffers"};
 
 /// The error in a filter of remarks; empty if it is valid.
 static std::string checkFilter(llvm::StringRef filter) {

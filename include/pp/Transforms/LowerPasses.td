@@ -144,8 +144,9 @@ def PlanBuffers : LevelPass<"pp-plan-buffers", "Program"> {
     a collective live until the plan's `ahead`-th later call of its kind and
     axes, or until its results are touched, because it may still run. Then every
     instruction waits for exactly those instructions of other queues whose bytes
-    it reads or overwrites. Received values have a region of their own that only
-    compute releases, so that no reuse can close a cycle through a send.
+    it reads or overwrites. A receive waits for no send of the run before it, so
+    that no reuse can close a cycle through a send; and not for that run either,
+    unless that takes 2 % more memory.
     Errors: a module without programs.
   }];
 }

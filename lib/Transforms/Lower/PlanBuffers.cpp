@@ -3,16 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes level 4 programs with unplaced slots and no waits; leaves them ready to
-// run. Arguments' slots come first and live for ever; then, in a separate
-// region, received values (only compute releases it, so that a receive is never
+// run. Arguments' slots come first and live for ever; then everything else.
+// Only compute releases what a received value takes, so that a receive is never
 // posted late because a send is pending, which could close a cycle between two
-// ranks); then one scratchpad for all kernels, which run one after another;
-// then everything else. So the last slot is written as a whole, and a run
+// ranks. The last slot is no scratch memory, and so written as a whole: a run
 // touches the arena's last byte.
 //
 //===----------------------------------------------------------------------===//
 #include "QueueWaits.h"
 #include "Slots.h"
+#include "mlir/IR/Remarks.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
@@ -50,8 +50,10 @@ private:
       accesses.push_back(getAccesses(op, symbols));
     }
     SmallVector<SlotLifetime> lifetimes = measureLifetimes(slots, accesses);
-    extendLifetimes(instructions, accesses, lifetimes);
-    program.setArenaBytes(place(slots, lifetimes));
+    extendCollectives(instructions, accesses, lifetimes);
+    findPatterns(slots, instructions, accesses, lifetimes);
+    program.setArenaBytes(
+        place(program, slots, instructions, accesses, lifetimes));
     for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
       slot.setOffset(lifetime.offset);
 
@@ -81,17 +83,22 @@ private:
           lifetime.first = index;
         lifetime.last = index;
       }
-    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
+    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes)) {
       lifetime.bytes = getTensorBytes(slot.getType());
+      if (slot.getSlotClass() == SlotClass::Workspace) {
+        lifetime.isScratch = true;
+        lifetime.alignment = pprt::kWorkspaceAlignment;
+      }
+    }
     return lifetimes;
   }
 
   /// Operands of a collective must not be overwritten while it runs, or kernels
   /// would wait for it: until the `ahead`-th later call of its kind and queue
   /// is issued, or its results are awaited.
-  void extendLifetimes(ArrayRef<Operation *> instructions,
-                       ArrayRef<SmallVector<SlotAccess>> accesses,
-                       MutableArrayRef<SlotLifetime> lifetimes) const {
+  void extendCollectives(ArrayRef<Operation *> instructions,
+                         ArrayRef<SmallVector<SlotAccess>> accesses,
+                         MutableArrayRef<SlotLifetime> lifetimes) const {
     const int64_t end = instructions.size();
     llvm::DenseMap<int64_t, int64_t> nextAccess; // by slot
     llvm::DenseMap<std::pair<int64_t, CollectiveKind>, SmallVector<int64_t>>
@@ -117,36 +124,59 @@ private:
     }
   }
 
-  /// Lays out the regions one after another; returns the arena's size.
-  static int64_t place(MutableArrayRef<SlotOp> slots,
+  /// What to try. A stage that receives late delays its neighbour; between two,
+  /// that would put the whole pipeline in lock step.
+  static ArrayRef<MessageTime> listTimes(ArrayRef<Operation *> instructions) {
+    static constexpr MessageTime times[] = {
+        MessageTime::Ample, MessageTime::ToReceive, MessageTime::Scant,
+        MessageTime::None};
+    llvm::SmallDenseSet<int64_t> peers;
+    for (Operation *op : instructions)
+      if (isa<SendOp, RecvOp>(op))
+        peers.insert(op->getAttrOfType<IntegerAttr>("peer").getInt());
+    const size_t count = peers.empty() ? 1 : peers.size() == 1 ? 4 : 3;
+    return ArrayRef(times).take_front(count);
+  }
+
+  /// Arguments first; returns the arena's size. Messages get as much time as
+  /// is possible within a fiftieth more than what lives at once.
+  static int64_t place(ProgramOp program, MutableArrayRef<SlotOp> slots,
+                       ArrayRef<Operation *> instructions,
+                       ArrayRef<SmallVector<SlotAccess>> accesses,
                        MutableArrayRef<SlotLifetime> lifetimes) {
-    SmallVector<unsigned> received, workspaces, others;
-    int64_t end = 0;
-    for (auto [index, slot] : llvm::enumerate(slots)) {
+    int64_t base = 0;
+    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
       if (slot.getArgument()) {
-        lifetimes[index].offset = end;
-        end += llvm::alignTo(lifetimes[index].bytes, pprt::kSlotAlignment);
-      } else if (slot.getSlotClass() == SlotClass::Communication) {
-        received.push_back(index);
-      } else if (slot.getSlotClass() == SlotClass::Workspace) {
-        workspaces.push_back(index);
-      } else {
-        others.push_back(index);
+        lifetime.first = -1;
+        lifetime.offset = base;
+        base += llvm::alignTo(lifetime.bytes, pprt::kSlotAlignment);
       }
+    const int64_t live = base + findMostLive(lifetimes);
+    const int64_t goal =
+        (base + findMostLive(lifetimes, pprt::kSlotAlignment)) / 50 * 51;
+    SmallVector<SlotLifetime> best;
+    int64_t end = std::numeric_limits<int64_t>::max();
+    for (MessageTime time : listTimes(instructions)) {
+      SmallVector<SlotLifetime> timed(lifetimes);
+      giveMessagesTime(instructions, accesses, time, timed);
+      if (int64_t other = layoutSlots(timed, base); other < end) {
+        end = other;
+        best = std::move(timed);
+      }
+      if (end <= goal)
+        break;
     }
-    for (auto [region, alignment] :
-         {std::pair(ArrayRef<unsigned>(received), pprt::kSlotAlignment),
-          {ArrayRef<unsigned>(workspaces), pprt::kWorkspaceAlignment},
-          {ArrayRef<unsigned>(others), pprt::kSlotAlignment}}) {
-      if (region.empty())
-        continue;
-      SmallVector<SlotLifetime> part;
-      for (unsigned index : region)
-        part.push_back(lifetimes[index]);
-      end = layoutSlots(part, llvm::alignTo(end, alignment), alignment);
-      for (auto [index, lifetime] : llvm::zip_equal(region, part))
-        lifetimes[index] = lifetime;
-    }
+    for (auto [slot, lifetime, placed] :
+         llvm::zip_equal(slots, lifetimes, best))
+      if (!slot.getArgument())
+        lifetime.offset = placed.offset;
+    if (program.getContext()->getRemarkEngine())
+      remark::analysis(
+          program.getLoc(),
+          remark::RemarkOpts::name("arena").category("pp-plan-buffers"))
+          << remark::metric("program", program.getSymName())
+          << remark::metric("arena_bytes", std::to_string(end))
+          << remark::metric("live_bytes", std::to_string(live));
     return end;
   }
 

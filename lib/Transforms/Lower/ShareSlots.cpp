@@ -176,7 +176,7 @@ bool SlotSharer::interfere(int64_t a, int64_t b) {
 void SlotSharer::tryToJoin(int64_t source, int64_t target, bool isCopy) {
   source = find(source);
   target = find(target);
-  // Received values have a separate region (PlanBuffers.cpp).
+  // Received values are placed apart (MessageTime.cpp).
   auto isReceived = [&](int64_t slot) {
     return slots[slot].getSlotClass() == SlotClass::Communication;
   };

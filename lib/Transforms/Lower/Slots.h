@@ -46,15 +46,51 @@ struct SlotLifetime {
   int64_t bytes = 0;
   int64_t first = -1; ///< first and last instruction that touch it; -1: never
   int64_t last = -1;
+  int64_t alignment = pprt::kSlotAlignment;
+  /// Slots of one pattern are alike, one of each micro-batch; -1: of none.
+  int64_t pattern = -1;
+  int64_t microBatch = 0;
+  /// Of a received value, -1 of all others. From `postable` on it shares bytes
+  /// only with other received ones, and from `pendingFrom` on none with those
+  /// that are sent.
+  int64_t postable = -1, pendingFrom = -1;
+  bool isSent = false;
+  /// Scratch memory of a kernel, of which not every byte need be written.
+  bool isScratch = false;
   int64_t offset = -1; ///< the answer
 };
 
-/// Offline dynamic storage allocation: slots whose lifetimes meet do not
-/// overlap in memory. Places `slots` at multiples of `alignment` from `base`,
-/// itself such a multiple, and returns the highest end. Slots without a
-/// lifetime get `base`.
-int64_t layoutSlots(llvm::MutableArrayRef<SlotLifetime> slots, int64_t base,
-                    int64_t alignment = pprt::kSlotAlignment);
+/// The run during which values may be sent and the run during which they may be
+/// received; only the latter; only half of that; none.
+enum class MessageTime { Ample, ToReceive, Scant, None };
+
+/// Lets received values live earlier and sent ones longer, as far as that does
+/// not raise what lives at once. In any case no receive waits
+/// for a send of the run before it; those of earlier runs are received when
+/// that run begins (StageRuns.cpp). So no stages wait for each other in a
+/// circle.
+void giveMessagesTime(llvm::ArrayRef<mlir::Operation *> instructions,
+                      llvm::ArrayRef<llvm::SmallVector<SlotAccess>> accesses,
+                      MessageTime time,
+                      llvm::MutableArrayRef<SlotLifetime> lifetimes);
+
+/// Finds the patterns of slots. Those are alike that the same operand of the
+/// same instruction touches first, in runs of one fragment for different
+/// micro-batches, and that no other micro-batch touches.
+void findPatterns(llvm::ArrayRef<SlotOp> slots,
+                  llvm::ArrayRef<mlir::Operation *> instructions,
+                  llvm::ArrayRef<llvm::SmallVector<SlotAccess>> accesses,
+                  llvm::MutableArrayRef<SlotLifetime> lifetimes);
+
+/// The largest number of bytes that live at one instruction, if each slot has a
+/// multiple of `alignment`.
+int64_t findMostLive(llvm::ArrayRef<SlotLifetime> slots, int64_t alignment = 1);
+
+/// Places slots behind `base` so that those that live together have no byte in
+/// common. Returns the highest end, which is not
+/// that of scratch memory if there are other slots. Slots without a lifetime
+/// get `base`.
+int64_t layoutSlots(llvm::MutableArrayRef<SlotLifetime> slots, int64_t base);
 
 } // namespace pp
 

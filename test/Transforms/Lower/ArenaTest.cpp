@@ -58,61 +58,117 @@ int64_t measureMostLive(ProgramOp program) {
   return most;
 }
 
-// Slots that live together are apart, and one order of placing them is as good
-// as looking at all that are placed.
-TEST(Arena, PlacesAsWhoLooksAtAllSlots) {
-  std::mt19937 random(3);
+/// Whether two slots must not share bytes.
+bool areRivals(const SlotLifetime &a, const SlotLifetime &b) {
+  auto meet = [](int64_t begin, const SlotLifetime &one,
+                 const SlotLifetime &other) {
+    return begin <= other.last && other.first <= one.last;
+  };
+  if (meet(a.first, a, b))
+    return true;
+  auto rivals = [&](const SlotLifetime &received, const SlotLifetime &other) {
+    return received.postable >= 0 && other.postable < 0 &&
+           (meet(received.postable, received, other) ||
+            (other.isSent && meet(received.pendingFrom, received, other)));
+  };
+  return rivals(a, b) || rivals(b, a);
+}
+
+/// The end if the largest slot goes first, each as low as possible.
+int64_t placeLargestFirst(ArrayRef<SlotLifetime> slots) {
   auto align = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
-  for (int trial = 0; trial < 2000; ++trial) {
-    // At last so many that only those are looked at that live with one.
-    std::vector<SlotLifetime> slots(trial < 1999 ? random() % 40 : 10500);
-    const uint64_t length = trial < 1999 ? 30 : 10000;
-    for (SlotLifetime &slot : slots) {
+  std::vector<SlotLifetime> placed, order(slots.begin(), slots.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](auto &a, auto &b) { return a.bytes > b.bytes; });
+  int64_t end = 64;
+  for (SlotLifetime &slot : order) {
+    if (slot.first < 0)
+      continue;
+    slot.offset = 64;
+    for (const SlotLifetime &other : placed)
+      if (areRivals(slot, other) && slot.offset + slot.bytes > other.offset)
+        slot.offset = std::max(slot.offset, other.offset + align(other.bytes));
+    end = std::max(end, slot.offset + align(slot.bytes));
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), slot,
+                         [](auto &a, auto &b) { return a.offset < b.offset; }),
+        slot);
+  }
+  return end;
+}
+
+// At last so many that they are placed outwards.
+TEST(Arena, KeepsRivalsApart) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<SlotLifetime> slots(trial < 199 ? random() % 40 : 5000);
+    const int64_t length = trial < 199 ? 30 : 5000;
+    const bool isPlain = trial % 2 == 0;
+    for (auto [index, slot] : llvm::enumerate(slots)) {
       slot.bytes = random() % 5 == 0 ? 0 : int64_t(random() % 3000);
       if (random() % 20 == 0)
         continue; // nobody touches it
       slot.first = int64_t(random() % length);
       slot.last = slot.first + int64_t(random() % (random() % 9 ? 6 : 40));
-    }
-    auto placeAll = [&](auto isBefore) {
-      std::vector<size_t> order(slots.size());
-      std::iota(order.begin(), order.end(), size_t(0));
-      std::stable_sort(order.begin(), order.end(), isBefore);
-      std::vector<int64_t> offsets(slots.size(), 64);
-      int64_t end = 64;
-      std::vector<size_t> placed;
-      for (size_t index : order) {
-        if (slots[index].first < 0)
-          continue;
-        int64_t offset = 64;
-        for (size_t other : placed)
-          if (slots[other].first <= slots[index].last &&
-              slots[index].first <= slots[other].last &&
-              offsets[other] < offset + align(slots[index].bytes))
-            offset =
-                std::max(offset, offsets[other] + align(slots[other].bytes));
-        offsets[index] = offset;
-        end = std::max(end, offset + align(slots[index].bytes));
-        placed.insert(std::upper_bound(placed.begin(), placed.end(), index,
-                                       [&](size_t a, size_t b) {
-                                         return offsets[a] < offsets[b];
-                                       }),
-                      index);
+      if (isPlain)
+        continue;
+      switch (random() % 4) {
+      case 0:
+        slot.postable = slot.first - std::min<int64_t>(slot.first, 2);
+        slot.pendingFrom = slot.first - std::min<int64_t>(slot.first, 5);
+        break;
+      case 1:
+        slot.isSent = true;
+        break;
+      case 2:
+        slot.isScratch = true;
+        slot.alignment = 256;
+        break;
+      default: // like others
+        slot.pattern = int64_t(random() % 4);
+        slot.bytes = 64 * (slot.pattern + 1);
+        slot.microBatch = int64_t(index);
       }
-      return std::pair(end, offsets);
-    };
-    const auto bySize = placeAll(
-        [&](size_t a, size_t b) { return slots[a].bytes > slots[b].bytes; });
-    const auto byStart = placeAll(
-        [&](size_t a, size_t b) { return slots[a].first < slots[b].first; });
-    const auto &best = byStart.first < bySize.first ? byStart : bySize;
-    ASSERT_EQ(layoutSlots(slots, 64), best.first) << "trial " << trial;
-    for (size_t i = 0; i < slots.size(); ++i)
-      ASSERT_EQ(slots[i].offset, best.second[i]) << "trial " << trial;
+    }
+    const int64_t end = layoutSlots(slots, 64);
+    if (isPlain && trial < 199) {
+      ASSERT_LE(end, std::max(placeLargestFirst(slots),
+                              (64 + findMostLive(slots)) * 257 / 256 + 64));
+    }
+    int64_t top = 0, topOfScratch = 0;
+    for (auto [index, slot] : llvm::enumerate(slots)) {
+      ASSERT_EQ(slot.offset % slot.alignment,
+                slot.first < 0 ? slot.offset % slot.alignment : 0);
+      if (slot.first < 0 || slot.bytes == 0)
+        continue;
+      int64_t &highest = slot.isScratch ? topOfScratch : top;
+      highest = std::max(highest, slot.offset + slot.bytes);
+      ASSERT_GE(slot.offset, 64);
+      ASSERT_LE(slot.offset + slot.bytes, end);
+      for (const SlotLifetime &other :
+           ArrayRef<SlotLifetime>(slots).take_front(index))
+        if (other.first >= 0 && other.bytes > 0 && areRivals(slot, other)) {
+          ASSERT_TRUE(slot.offset + slot.bytes <= other.offset ||
+                      other.offset + other.bytes <= slot.offset)
+              << "trial " << trial << " slot " << index;
+        }
+    }
+    if (top > 0) {
+      ASSERT_GE(top + 63, topOfScratch) << "trial " << trial;
+    }
   }
 }
 
-TEST(Arena, IsWithinATenthOfWhatLivesAtOnce) {
+struct Family {
+  const char *name;
+  OwningOpRef<ModuleOp> (*build)(MLIRContext &, Type);
+  std::vector<const char *> plans;
+};
+
+// Two are a little above: no smaller layout of unet's first stage is known in
+// which no receive waits for a send, and mlp has few values in bf16. What
+// collectives hold ahead is no part of the bound.
+TEST(Arena, IsWithinAFiftiethOfWhatLivesAtOnce) {
   pp::testing::Context context;
   DialectRegistry registry;
   registerCostModels(registry);
@@ -120,33 +176,80 @@ TEST(Arena, IsWithinATenthOfWhatLivesAtOnce) {
   registerShardingModels(registry);
   registerLinalgModels(registry);
   context.appendDialectRegistry(registry);
-  GptConfig config; // the README's model
-  config.layers = 4;
-  config.hidden = 256;
-  config.heads = 8;
-  config.seq = 128;
-  config.batch = 16;
-  config.vocab = 256;
-  for (const char *plan :
-       {"dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b optimizer=adamw",
-        "dp=2 tp=2 pp=2 microbatches=4 schedule=gpipe optimizer=adamw",
-        "optimizer=adamw", "dp=2", "tp=2", "pp=2 microbatches=8",
-        "pp=4 microbatches=8 optimizer=sgd"}) {
-    PipelineOptions options;
-    std::string error;
-    ASSERT_TRUE(succeeded(parseParallelize(plan, options, error))) << error;
-    auto module = buildGpt(context, config, Float32Type::get(&context));
-    PassManager passes(&context);
-    buildPipeline(passes, options, std::nullopt);
-    ASSERT_TRUE(succeeded(passes.run(*module)));
-    for (auto program : module->getOps<ProgramOp>()) {
-      int64_t arena = program.getArenaBytes(), live = measureMostLive(program);
-      std::printf("%s @%s: %.3f\n", plan, program.getSymName().str().c_str(),
-                  double(arena) / double(live));
-      EXPECT_LE(arena, 1.1 * live)
-          << plan << " @" << program.getSymName().str();
+  const char *oneDevice = "", *zero = "dp=2 zero=3 ahead=0",
+             *oneForwardOneBackward = "pp=2 microbatches=4 schedule=1f1b",
+             *gpipe = "pp=2 microbatches=4 schedule=gpipe",
+             *sequence = "tp=2 sequence=true", *all = "remat=none",
+             *few = "remat=full", *halves = "precision=bf16",
+             *many = "pp=4 microbatches=32";
+  const Family families[] = {
+      {"gpt",
+       [](MLIRContext &context, Type type) {
+         GptConfig config;
+         config.layers = 4;
+         config.hidden = 64;
+         config.heads = 4;
+         config.seq = 32;
+         config.batch = 32;
+         config.vocab = 128;
+         return buildGpt(context, config, type);
+       },
+       {oneDevice, zero, oneForwardOneBackward, gpipe, sequence, all, few,
+        halves, many}},
+      {"moe",
+       [](MLIRContext &context, Type type) {
+         MoeConfig config;
+         config.layers = 2;
+         config.hidden = 64;
+         config.heads = 4;
+         config.seq = 32;
+         config.batch = 16;
+         config.vocab = 128;
+         return buildMoe(context, config, type);
+       },
+       {oneDevice, zero, oneForwardOneBackward, gpipe, sequence, few, halves}},
+      {"mlp",
+       [](MLIRContext &context, Type type) {
+         MlpConfig config;
+         config.layers = 6;
+         config.hidden = 128;
+         config.batch = 64;
+         return buildMlp(context, config, type);
+       },
+       {oneDevice, zero, oneForwardOneBackward, gpipe, few, halves}},
+      {"resnet",
+       [](MLIRContext &context, Type type) {
+         ResNetConfig config;
+         config.width = 32;
+         return buildResNet(context, config, type);
+       },
+       {oneDevice, zero, few, halves}},
+      {"unet",
+       [](MLIRContext &context, Type type) {
+         UNetConfig config;
+         config.batch = 16;
+         return buildUNet(context, config, type);
+       },
+       {oneDevice, zero, oneForwardOneBackward, gpipe, few, halves}},
+  };
+  for (const Family &family : families)
+    for (const char *plan : family.plans) {
+      PipelineOptions options;
+      std::string error;
+      ASSERT_TRUE(succeeded(parseParallelize(plan, options, error))) << error;
+      auto module = family.build(context, Float32Type::get(&context));
+      PassManager passes(&context);
+      buildPipeline(passes, options, std::nullopt);
+      ASSERT_TRUE(succeeded(passes.run(*module)));
+      for (auto program : module->getOps<ProgramOp>()) {
+        const double ratio =
+            double(program.getArenaBytes()) / double(measureMostLive(program));
+        std::printf("%s [%s] @%s: %.3f\n", family.name, plan,
+                    program.getSymName().str().c_str(), ratio);
+        EXPECT_LE(ratio, 1.022) << family.name << " [" << plan << "] @"
+                                << program.getSymName().str();
+      }
     }
-  }
 }
 
 } // namespace

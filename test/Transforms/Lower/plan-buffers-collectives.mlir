@@ -5,9 +5,10 @@
 // RUN: sed 's/AHEAD/1/' %s | pp-opt --pp-plan-buffers | FileCheck %s --check-prefix=ONE
 // NONE: arena 256 slots
 // NONE: pp.collective reduce_scatter sum over ["dp"] [1, 2] on 1 after [0, 1]
-// NONE: pp.run @make [0, 3] on 0 after [1, 1]
+// NONE: pp.collective reduce_scatter sum over ["dp"] [3, 4] on 1 after [0, 2]
+// NONE: pp.run @make [0, 5] on 0 after [1, 2]
 // ONE: arena 320 slots
-// ONE: pp.slot "third" activation at 64
+// ONE: pp.slot "third" activation at 128
 // ONE: pp.collective reduce_scatter sum over ["dp"] [1, 2] on 1 after [0, 1]
 // ONE: pp.run @make [0, 3] on 0 after []
 // ONE: pp.collective reduce_scatter sum over ["dp"] [3, 4] on 1 after [0, 2]

@@ -1,10 +1,10 @@
 // Where workspaces lie, cuBLAS's may: at multiples of 256 bytes. Kernels that
 // run one after another have one place, and what follows does not move.
 // RUN: pp-opt %s --pp-plan-buffers | FileCheck %s
-// CHECK: arena 512 slots
+// CHECK: arena 640 slots
 // CHECK-NEXT: pp.slot "x" parameter at 0
 // CHECK-NEXT: pp.slot "workspace" workspace at 256 {{.*}}100xi1
-// CHECK-NEXT: pp.slot "y" activation at 384
+// CHECK-NEXT: pp.slot "y" activation at 512
 // CHECK-NEXT: pp.slot "workspace" workspace at 256 {{.*}}30xi1
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>>} {
   func.func private @main(tensor<16xf32>) -> tensor<16xf32>

@@ -67,11 +67,23 @@ TEST(Blocking, CutsStepsWhereTheStrideOfRhsEnds) {
 }
 
 TEST(Blocking, BoundsWhatIsLoadedAtATime) {
-  BlockingProblem problem = dense(256, 1024, 1 << 20);
-  problem.lhs = {1, 256};
+  BlockingProblem problem = dense(1024, 256, 1 << 20);
+  problem.lhs = {1, 1024};
   const Blocking blocking = Blocking::choose(problem);
   EXPECT_FALSE(blocking.lhs.inPlace);
   EXPECT_LE(blocking.rows.block * blocking.steps.block, uint64_t(1) << 19);
+}
+
+// The library packs one factor once for each block of the other: the larger one
+// is cut where the left matrix is in columns.
+TEST(Blocking, CutsTheLargerFactorOfAWeightGradient) {
+  for (const auto &[rows, columns] : {std::pair(256, 1024), {1024, 256}}) {
+    BlockingProblem problem = dense(rows, columns, 2048);
+    problem.lhs = {1, uint64_t(rows)};
+    const Blocking blocking = Blocking::choose(problem);
+    EXPECT_EQ(blocking.rows.block, 256u);
+    EXPECT_EQ(blocking.columns.block, 256u);
+  }
 }
 
 // Even if nothing needs to be loaded: libraries count in 32 bits.

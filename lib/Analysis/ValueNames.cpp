@@ -28,7 +28,8 @@ ValuePatterns::ValuePatterns(StringRef text) {
   text.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef part : parts) {
     auto [name, op] = part.trim().split(' ');
-    patterns.push_back({part.trim(), name, op.trim()});
+    if (!name.empty())
+      patterns.push_back({part.trim(), name, op.trim()});
   }
 }
 
@@ -46,7 +47,8 @@ static bool matchesName(StringRef pattern, StringRef name) {
 bool ValuePatterns::match(Operation *op) {
   bool isFound = false;
   for (Pattern &pattern : patterns)
-    if ((pattern.op.empty() || op->getName().stripDialect() == pattern.op) &&
+    if ((pattern.op.empty() ||
+         matchesPattern(pattern.op, op->getName().stripDialect())) &&
         matchesName(pattern.name, getOpName(op)))
       isFound = pattern.hasMatched = true;
   return isFound;

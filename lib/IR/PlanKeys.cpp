@@ -149,7 +149,7 @@ std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {
   case Type::Bytes:
     return pprt::parseBytes(value.str()) ? "" : pprt::kBytesSyntax;
   case Type::Names:
-    return value.trim().empty() ? "names, separated by commas" : "";
+    return value.trim(" ,").empty() ? "names, separated by commas" : "";
   }
   llvm_unreachable("every type is listed");
 }
@@ -250,7 +250,8 @@ std::string PlanOptions::check() const {
            ": choose that, or leave " + own + " out";
   }
   if (getWord(PlanKey::Remat) == "auto" && !isSet(PlanKey::MemoryLimit))
-    return "'remat=auto' expects memory-limit, the bytes of a rank, got none";
+    return "'remat=auto' expects memory-limit=BYTES of a rank beside it, got "
+           "none; pp-run's --memory-limit only checks";
   if (getWord(PlanKey::Decay) == "cosine" &&
       getInt(PlanKey::DecaySteps) <= getInt(PlanKey::Warmup))
     return "'decay' expects steps above warmup for a cosine, got " +

@@ -236,12 +236,16 @@ def options_obeyed(place):
     place.obey("code", "--dry-run", "--quiet", "--code=code.ptx", "--target=sm_80", file="both.ppx")
     yield "code", b".target sm_80" in place.read("code.ptx")
     yield "dry-run", "checked: no races" in place.obey("dry-run", "--dry-run")
+    yield "memory-report", "P parameters" in place.obey("memory-report", "--dry-run",
+                                                        "--memory-report")
 
 
 # Of options that a GPU cannot obey, or values that it cannot.
 REFUSED = [
     Case("data", 14, "npy/", options=["--data=npy:npy"]),
     Case("memory-limit", 4, "memory limit of 1024 bytes", options=["--memory-limit=1K"]),
+    Case("fit", 4, "memory limit of 1024 bytes|--fit finds no keys",
+         options=["--memory-limit=1K", "--fit"]),
     Case("target", 2, "'--target=cpu' expects '--device=cpu'|sm_80", options=["--target=cpu"]),
     Case("target", 2, "'--target=x86-64-v3' expects '--device=cpu'",
          options=["--target=x86-64-v3"]),

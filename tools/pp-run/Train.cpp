@@ -92,6 +92,8 @@ public:
   Status step(Clock::time_point asked, Status &told);
   /// Waits for all steps in flight.
   Status finish(Status &told);
+  /// The end of a run whose last losses are not finite; else no error.
+  Status explainNonFinite() const;
 
 private:
   Status finishOldest(Status &told);
@@ -197,6 +199,13 @@ Status Training::finishOldest(Status &told) {
   // Later steps are dropped.
   for (; clock.size() > 0; clock.finish(Clock::now()))
     (void)session.wait();
+  return explainNonFinite();
+}
+
+Status Training::explainNonFinite() const {
+  if (!firstNonFinite)
+    return {};
+  const StepReport &its = report.steps.back();
   std::string message = "step " + std::to_string(its.step) +
                         ": expects a finite loss, got " +
                         std::to_string(its.loss);
@@ -239,6 +248,8 @@ Status pp::run::train(Session &session, const Batches &batches,
   }
   if (Status status = training.finish(end); !status.ok())
     return status;
+  if (end.ok())
+    end = training.explainNonFinite();
   // Parameters are saved, however long that takes.
   world.watch({});
   // An interrupted run ends like one with fewer steps, and so does one whose

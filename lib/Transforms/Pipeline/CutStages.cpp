@@ -394,6 +394,8 @@ FailureOr<SmallVector<int64_t>> findCuts(func::FuncOp main, StringRef names) {
   names.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef part : parts) {
     ValuePatterns pattern(part);
+    if (pattern.empty())
+      continue;
     auto ops = main.getOps();
     auto first = llvm::find_if(ops, [&](Operation &op) {
       return getOrigin(&op) >= 0 && getKind(&op) == Kind::Forward &&

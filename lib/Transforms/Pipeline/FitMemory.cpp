@@ -108,7 +108,9 @@ LogicalResult MemoryFitter::measure() {
     stage.tried.peak = program.getArenaBytes();
     stage.leastPeak = std::min(stage.leastPeak, stage.tried.peak);
     if (stage.tried.peak <= limit &&
-        (!stage.best || stage.tried.work < stage.best->work))
+        (!stage.best || stage.tried.work < stage.best->work ||
+         (stage.tried.work == stage.best->work &&
+          stage.tried.peak < stage.best->peak)))
       stage.best = stage.tried;
   }
   return success();
@@ -163,7 +165,8 @@ LogicalResult MemoryFitter::refuse() {
     if (!stage.best) {
       error << (isFirst ? "" : ", ") << "a rank of stage "
             << FragmentOp(stage.forward).getStage() << " needs at least "
-            << pprt::printBytes(double(stage.leastPeak));
+            << stage.leastPeak << " bytes ("
+            << pprt::printBytes(double(stage.leastPeak)) << ")";
       isFirst = false;
     }
   error << "; raise the limit, or split more (precision, zero, microbatches, "
@@ -203,7 +206,7 @@ LogicalResult MemoryFitter::run() {
       return stage.best && stage.best->work == 0;
     });
   };
-  for (Remat remat : {Remat::None, Remat::Cheap, Remat::Selective, Remat::Full})
+  for (Remat remat : {Remat::Cheap, Remat::Selective, Remat::Full})
     if (!isDone() && failed(tryTechnique(remat)))
       return failure();
   if (!isDone() && failed(search()))

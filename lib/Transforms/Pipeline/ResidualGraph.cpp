@@ -36,10 +36,10 @@ static bool readsMemory(Operation *op) {
          (!isGraphOp(op) && !isa<AxisIndexOp, YieldOp>(op));
 }
 
-/// In FLOPs; what moves values has none.
+/// In FLOPs; what computes beside memory traffic costs no time.
 static double workOf(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
-  return cost ? cost.getFlops() : 0;
+  return cost && !isCheap(op) ? cost.getFlops() : 0;
 }
 
 bool pp::canRepeat(Operation *op) {
@@ -286,8 +286,11 @@ unsigned ResidualGraph::addNode(Value value) {
   ResidualNode node;
   node.bytes = priceOf(value);
   Operation *op = value.getDefiningOp();
-  const bool isToRepeat = op && isMarked(op, Checkpoint::Recompute);
-  const bool isToKeep = op && isMarked(op, Checkpoint::Keep);
+  // What does not depend on the batch, such as a mask, belongs to all layers.
+  const bool isToRepeat =
+      op && isMarked(op, Checkpoint::Recompute) && varying.contains(value);
+  const bool isToKeep =
+      op && isMarked(op, Checkpoint::Keep) && varying.contains(value);
   if (isToRepeat && (isToKeep || !canRepeat(op)))
     contradiction = op;
   if (isToRepeat)

@@ -182,6 +182,30 @@ void PrecisionWriter::write(Operation *op) {
   }
 }
 
+/// Whether the elements of a literal stay finite, and do not vanish, in
+/// `semantics`; true for other values.
+static bool fits(Value value, const llvm::fltSemantics &semantics) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!op->hasTrait<MovesElements>() || op->getNumOperands() != 1)
+      break;
+    value = op->getOperand(0);
+  }
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto literal = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue())
+                          : DenseFPElementsAttr();
+  auto fitsOne = [&](APFloat element) {
+    const bool isFinite = element.isFinite(), isZero = element.isZero();
+    bool losesInfo;
+    element.convert(semantics, APFloat::rmNearestTiesToEven, &losesInfo);
+    return element.isFinite() == isFinite &&
+           (isZero || !element.isFinite() || element.isNormal());
+  };
+  if (!literal)
+    return true;
+  return literal.isSplat() ? fitsOne(literal.getSplatValue<APFloat>())
+                           : llvm::all_of(literal, fitsOne);
+}
+
 LogicalResult PrecisionWriter::findRules() {
   for (Operation &op : main.getBody().front()) {
     const bool isToWide = toWide.match(&op), isToLow = toLow.match(&op);
@@ -190,9 +214,14 @@ LogicalResult PrecisionWriter::findRules() {
              << "of \"" << getOpName(&op)
              << "\" is named by precision.f32 and by precision.low; leave one "
                 "of them out";
-    rules[&op] = isToWide  ? PrecisionRule::Wide
-                 : isToLow ? PrecisionRule::Low
-                           : getPrecisionRule(&op, batch);
+    // A mask of -1e9 is no f16.
+    const bool areFitting = llvm::all_of(op.getOperands(), [&](Value operand) {
+      return fits(operand, low.getFloatSemantics());
+    });
+    rules[&op] = isToWide      ? PrecisionRule::Wide
+                 : isToLow     ? PrecisionRule::Low
+                 : !areFitting ? PrecisionRule::Wide
+                               : getPrecisionRule(&op, batch);
   }
   for (auto [key, patterns] :
        {std::pair("precision.f32", &toWide), {"precision.low", &toLow}})
@@ -237,7 +266,9 @@ static LogicalResult checkModel(func::FuncOp main, StringRef low) {
   }
   if (!hasWide)
     return main.emitError("precision=")
-           << low << " expects parameters in f32, got none";
+           << low
+           << " expects parameters in f32, got none; leave precision out: the "
+              "model says itself in which types it computes";
   return success();
 }
 

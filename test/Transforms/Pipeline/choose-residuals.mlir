@@ -38,11 +38,14 @@
 
 // remat=auto computes no more again than the limit asks for.
 // RUN: pp-opt %t.mlir --pp-parallelize="remat=auto memory-limit=1G" --remarks-filter=pp-choose-residuals -o %t.large.mlir 2>&1 | FileCheck %s --check-prefix=LARGE
-// RUN: pp-opt %t.mlir --pp-parallelize="remat=auto memory-limit=440K" --remarks-filter=pp-choose-residuals -o %t.small.mlir 2>&1 | FileCheck %s --check-prefix=SMALL
+// RUN: pp-model gpt --layers=4 --hidden=64 --heads=4 --seq=128 --batch=8 --vocab=64 -o %t.more.mlir
+// RUN: pp-run %t.more.mlir --parallelize="remat=auto memory-limit=45M" --dry-run --target=sm_90 | FileCheck %s --check-prefix=SMALL
+// RUN: pp-run %t.more.mlir --parallelize="remat=full" --dry-run --target=sm_90 | FileCheck %s --check-prefix=LEAST
 // RUN: not pp-opt %t.mlir --pp-parallelize="remat=auto memory-limit=100K" 2>&1 | FileCheck %s --check-prefix=NEVER
 // LARGE: flops_again=0, of_forward=0.0%
-// SMALL: of_forward={{[1-9][0-9]*}}.{{[0-9]}}%, peak="43{{[0-9]}} KiB"
-// NEVER: error: memory-limit=100 KiB is met by no choice of what is kept: a rank of stage 0 needs at least {{[0-9.]+}} KiB; raise the limit
+// SMALL: rank 0  4{{[3-5]}}.{{[0-9]}} MiB
+// LEAST: rank 0  41.{{[0-9]}} MiB
+// NEVER: error: memory-limit=100 KiB is met by no choice of what is kept: a rank of stage 0 needs at least {{[0-9]+}} bytes ({{[0-9.]+}} KiB); raise the limit
 
 // Single values, by the names of their layers and ops.
 // RUN: pp-opt %t.mlir --pp-parallelize="remat=full keep='h.0.attn exp, h.1' stop-after=pipeline" | FileCheck %s --check-prefix=KEEP
@@ -62,7 +65,7 @@
 // RUN: not pp-opt %t.mlir --pp-parallelize="tp=2 recompute=h.*.attn.c_proj" 2>&1 | FileCheck %s --check-prefix=REDUCES
 // REDUCES: error: {{.*}}h.0.attn.c_proj{{.*}} reduces or exchanges values between devices, which is never repeated; leave it out of recompute
 // RUN: not pp-opt %t.mlir --pp-parallelize="remat=auto" 2>&1 | FileCheck %s --check-prefix=LIMIT
-// LIMIT: 'remat=auto' expects memory-limit, the bytes of a rank, got none
+// LIMIT: 'remat=auto' expects memory-limit=BYTES of a rank beside it, got none
 // RUN: not pp-opt %t.mlir --pp-parallelize="memory-limit=1G" 2>&1 | FileCheck %s --check-prefix=IDLE
 // IDLE: 'memory-limit' has an effect with remat=auto only, got remat=cheap
 

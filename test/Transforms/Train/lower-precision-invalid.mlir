@@ -11,7 +11,7 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, precision = "bf16">} {
 // -----
 
 module attributes {pp.plan = #pp.plan<mesh = <[]>, precision = "bf16">} {
-  // expected-error@+1 {{precision=bf16 expects parameters in f32, got none}}
+  // expected-error@+1 {{precision=bf16 expects parameters in f32, got none; leave precision out: the model says itself in which types it computes}}
   func.func @main(%w: tensor<bf16> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>}) -> tensor<bf16> {
     return %w : tensor<bf16>
   }

@@ -46,12 +46,15 @@ protected:
     const HostTensor whole = evaluate(op, operands);
     for (ArrayRef<unsigned> set : rule.additive) {
       SmallVector<HostTensor> first(operands), second(operands);
-      for (unsigned index : set)
+      for (unsigned index : set) {
+        const bool isFloat = isa<FloatType>(operands[index].elementType());
+        const double parts = isFloat ? 8 : 1; // of one
         for (auto [a, b] :
              llvm::zip_equal(first[index].values, second[index].values)) {
-          a = std::round(a * share(random) * 8) / 8;
+          a = std::round(a * share(random) * parts) / parts;
           b -= a;
         }
+      }
       const HostTensor one = evaluate(op, first), other = evaluate(op, second);
       for (auto [sum, a, b] :
            llvm::zip_equal(whole.values, one.values, other.values)) {

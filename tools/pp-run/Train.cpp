@@ -107,8 +107,9 @@ private:
   const size_t ahead;
   ProgressLine progress;
   std::optional<MetricsFile> metrics;
-  /// The first of the latest steps whose loss is not finite.
+  /// The first of the latest steps whose loss or gradients are not finite.
   std::optional<uint64_t> firstNonFinite;
+  double skippedSteps = 0; ///< of all so far, with loss scaling
   uint64_t ended = 0;
   const Clock::time_point start = Clock::now();
   StepClock clock{start};
@@ -162,13 +163,13 @@ StepReport Training::measure() {
   return result;
 }
 
-/// A step with loss scaling changes nothing if it overflows, and the next one
-/// has half the scale. Below 1 no scale makes the loss finite.
-static bool mayRecover(const StepReport &step) {
-  for (const auto &[name, value] : step.metrics) // a scalar
-    if (name == "loss_scale")
-      return value.front() >= 1;
-  return false;
+/// A scalar that the step reports.
+static std::optional<double> findMetric(const StepReport &step,
+                                        std::string_view name) {
+  for (const auto &[metric, value] : step.metrics)
+    if (metric == name)
+      return value.front();
+  return std::nullopt;
 }
 
 Status Training::finishOldest(Status &told) {
@@ -188,13 +189,18 @@ Status Training::finishOldest(Status &told) {
     told = join(told, added);
     metrics.reset(); // once is enough
   }
-  if (std::isfinite(its.loss)) {
+  // A step with loss scaling changes nothing if it overflows, and the next one
+  // has half the scale. Below 1 no scale helps.
+  const double skipped = findMetric(its, "skipped_steps").value_or(0);
+  const bool isSkipped = skipped > skippedSteps;
+  skippedSteps = skipped;
+  if (std::isfinite(its.loss) && !isSkipped) {
     firstNonFinite.reset();
     return {};
   }
   if (!firstNonFinite)
     firstNonFinite = its.step;
-  if (mayRecover(its))
+  if (isSkipped && findMetric(its, "loss_scale").value_or(0) >= 1)
     return {};
   // Later steps are dropped.
   for (; clock.size() > 0; clock.finish(Clock::now()))
@@ -206,9 +212,11 @@ Status Training::explainNonFinite() const {
   if (!firstNonFinite)
     return {};
   const StepReport &its = report.steps.back();
-  std::string message = "step " + std::to_string(its.step) +
-                        ": expects a finite loss, got " +
-                        std::to_string(its.loss);
+  std::string message =
+      "step " + std::to_string(its.step) + ": expects " +
+      (std::isfinite(its.loss)
+           ? "finite gradients, got others"
+           : "a finite loss, got " + std::to_string(its.loss));
   if (*firstNonFinite != its.step)
     message += ", as in each step since " + std::to_string(*firstNonFinite) +
                ", which were skipped to reduce the scale of the loss";
@@ -248,7 +256,8 @@ Status pp::run::train(Session &session, const Batches &batches,
   }
   if (Status status = training.finish(end); !status.ok())
     return status;
-  if (end.ok())
+  if (end.ok() && !report.steps.empty() &&
+      !std::isfinite(report.steps.back().loss))
     end = training.explainNonFinite();
   // Parameters are saved, however long that takes.
   world.watch({});

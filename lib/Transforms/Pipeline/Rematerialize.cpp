@@ -257,10 +257,18 @@ struct RematerializePass : pp::impl::RematerializeBase<RematerializePass> {
     auto main = lookupSplitMain(getOperation());
     if (failed(main))
       return signalPassFailure();
-    // A forward fragment is replaced by one that yields more.
-    for (unsigned pair = 0; pair < findResidualPairs(*main).size(); ++pair) {
-      auto [forward, backward] = findResidualPairs(*main)[pair];
-      if (failed(Rematerializer(forward, backward).run()))
+    // A forward fragment may be replaced by one that yields more: it is found
+    // by its stage.
+    SmallVector<std::pair<int64_t, FragmentOp>> pairs;
+    for (auto [forward, backward] : findResidualPairs(*main))
+      pairs.push_back({forward.getStage(), backward});
+    for (auto [stage, backward] : pairs) {
+      auto fragments = main->getOps<FragmentOp>();
+      auto forward = llvm::find_if(fragments, [&](FragmentOp fragment) {
+        return fragment.getPhase() == Phase::Forward &&
+               int64_t(fragment.getStage()) == stage;
+      });
+      if (failed(Rematerializer(*forward, backward).run()))
         return signalPassFailure();
     }
     for (FragmentOp fragment : llvm::to_vector(main->getOps<FragmentOp>()))

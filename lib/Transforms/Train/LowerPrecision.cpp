@@ -156,7 +156,9 @@ void PrecisionWriter::convertOperands(Operation *op, bool toLow) {
     }
     if (toLow)
       continue;
-    if (Value rounded = lowOf.lookup(value); rounded && !isShared(value))
+    // Results of the step, such as states, are not rounded.
+    if (Value rounded = lowOf.lookup(value);
+        rounded && !isShared(value) && !op->hasTrait<OpTrait::IsTerminator>())
       value = rounded;
     if (isLow(value))
       operand.set(getWide(value));
@@ -173,7 +175,13 @@ void PrecisionWriter::write(Operation *op) {
   for (Value result : op->getResults()) {
     if (!isWide(result) || isShared(result))
       continue;
-    if (isComputedLow) {
+    const bool isReturned =
+        llvm::any_of(result.getUsers(), [](Operation *user) {
+          return user->hasTrait<OpTrait::IsTerminator>();
+        });
+    if (isComputedLow && isReturned && isa<DotGeneralOp>(op)) {
+      getLow(result); // the product itself sums, and writes, in f32
+    } else if (isComputedLow) {
       result.setType(ranked(result).clone(low));
       made.insert(result);
     } else if (rule == PrecisionRule::Rounds || wanted.contains(result)) {

@@ -83,3 +83,32 @@ func.func @main(%w: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "w", p
   return %loss : tensor<f32>
 }
 }
+
+// -----
+
+// Literals beyond f16 keep their op in f32; what the step returns is not
+// rounded, though a product reads it, too.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[DOT:.*]] = pp.dot_general {{.*}} -> tensor<2x4xf16>
+// CHECK: %[[WIDE:.*]] = pp.convert %[[DOT]] : tensor<2x4xf16> -> tensor<2x4xf32>
+// CHECK: pp.mul %[[WIDE]], %{{.*}} : tensor<2x4xf32>
+// CHECK: %[[NEW:.*]] = pp.add %{{.*}} : tensor<2x4xf32>
+// CHECK: %[[LOW:.*]] = pp.convert %[[NEW]] : tensor<2x4xf32> -> tensor<2x4xf16>
+// CHECK: pp.dot_general %[[LOW]]
+// CHECK: return %{{.*}}, %[[NEW]] : tensor<f32>, tensor<2x4xf32>
+// GRADIENT: func.func @main
+module attributes {pp.plan = #pp.plan<mesh = <[]>, precision = "f16">} {
+func.func @main(%w: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>},
+                %s: tensor<2x4xf32> {pp.role = #pp.role<state>, pp.name = "s", pp.init = #pp.init<zeros>},
+                %x: tensor<2x4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
+    -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}, tensor<2x4xf32> {pp.role = #pp.role<state>, pp.name = "s"}) {
+  %dot = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
+  %many = pp.constant dense<1.0e+05> : tensor<f32>
+  %all = pp.broadcast %many dims [] : tensor<f32> -> tensor<2x4xf32>
+  %large = pp.mul %dot, %all : tensor<2x4xf32>
+  %new = pp.add %s, %large : tensor<2x4xf32>
+  %out = pp.dot_general %new, %w batch [] x [] contract [1] x [0] : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
+  %loss = pp.reduce sum %out dims [0, 1] : tensor<2x4xf32> -> tensor<f32>
+  return %loss, %new : tensor<f32>, tensor<2x4xf32>
+}
+}

@@ -172,20 +172,30 @@ static SmallVector<DictionaryAttr> withEntries(MLIRContext *context,
   return result;
 }
 
-void pp::setArgAttrs(func::FuncOp main, StringRef name,
-                     ArrayRef<Attribute> values) {
+SmallVector<DictionaryAttr> pp::getAllArgAttrs(func::FuncOp main) {
   SmallVector<DictionaryAttr> dicts;
   for (unsigned index = 0; index < main.getNumArguments(); ++index)
     dicts.push_back(main.getArgAttrDict(index));
-  main.setAllArgAttrs(withEntries(main.getContext(), dicts, name, values));
+  return dicts;
+}
+
+SmallVector<DictionaryAttr> pp::getAllResultAttrs(func::FuncOp main) {
+  SmallVector<DictionaryAttr> dicts;
+  for (unsigned index = 0; index < main.getNumResults(); ++index)
+    dicts.push_back(main.getResultAttrDict(index));
+  return dicts;
+}
+
+void pp::setArgAttrs(func::FuncOp main, StringRef name,
+                     ArrayRef<Attribute> values) {
+  main.setAllArgAttrs(
+      withEntries(main.getContext(), getAllArgAttrs(main), name, values));
 }
 
 void pp::setResultAttrs(func::FuncOp main, StringRef name,
                         ArrayRef<Attribute> values) {
-  SmallVector<DictionaryAttr> dicts;
-  for (unsigned index = 0; index < main.getNumResults(); ++index)
-    dicts.push_back(main.getResultAttrDict(index));
-  main.setAllResultAttrs(withEntries(main.getContext(), dicts, name, values));
+  main.setAllResultAttrs(
+      withEntries(main.getContext(), getAllResultAttrs(main), name, values));
 }
 
 void pp::setResult(func::FuncOp main, unsigned index, Role role,

@@ -202,6 +202,9 @@ struct SourceModule::State {
   }
 
   std::optional<pp::MemoryFit> tryKeys(const std::string &keys);
+  /// The training step of the model, for one device.
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+  makeStep(const std::string &parallelize, bool keepsGradients = false);
   /// A copy of the module, after the passes of `options`.
   Expected<mlir::OwningOpRef<mlir::ModuleOp>>
   transform(const pp::PipelineOptions &options);
@@ -503,14 +506,21 @@ double SourceModule::stepFlops() const {
   return isModel() ? 3 * flops : flops;
 }
 
-Expected<double> SourceModule::roundoff(const std::string &parallelize) {
+Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+SourceModule::State::makeStep(const std::string &parallelize,
+                              bool keepsGradients) {
   Expected<pp::PipelineOptions> options = readOptions(parallelize);
   if (!options)
     return options.status();
-  // The plan may round what the model does not.
   options->stopAfter = pp::Level::Graph;
+  options->keepGradients = keepsGradients;
+  return transform(*options);
+}
+
+Expected<double> SourceModule::roundoff(const std::string &parallelize) {
+  // The plan may round what the model does not.
   Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
-      state->transform(*options);
+      state->makeStep(parallelize);
   if (!module)
     return module.status();
   unsigned digits =
@@ -539,12 +549,8 @@ Expected<double> SourceModule::roundoff(const std::string &parallelize) {
 }
 
 Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {
-  Expected<pp::PipelineOptions> options = readOptions(parallelize);
-  if (!options)
-    return options.status();
-  options->stopAfter = pp::Level::Graph;
   Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
-      state->transform(*options);
+      state->makeStep(parallelize);
   if (!module)
     return module.status();
   auto plan = (**module)->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
@@ -567,13 +573,8 @@ Expected<std::unique_ptr<Stepper>>
 SourceModule::interpret(const std::string &parallelize,
                         const std::vector<std::string> &inputs,
                         bool isRounded) {
-  Expected<pp::PipelineOptions> options = readOptions(parallelize);
-  if (!options)
-    return options.status();
-  options->stopAfter = pp::Level::Graph;
-  options->keepGradients = true;
   Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
-      state->transform(*options);
+      state->makeStep(parallelize, /*keepsGradients=*/true);
   if (!module)
     return module.status();
   return Interpreter::create(std::move(*module), inputs, isRounded);

@@ -102,6 +102,10 @@ llvm::DenseSet<mlir::Value> getBatchDependent(mlir::func::FuncOp main);
 /// an input that time splits, or any input if there is one micro-batch.
 bool isLoadedAnew(mlir::BlockArgument argument, MeshAttr mesh);
 
+/// The attributes of every argument, and of every result.
+llvm::SmallVector<mlir::DictionaryAttr> getAllArgAttrs(mlir::func::FuncOp main);
+llvm::SmallVector<mlir::DictionaryAttr>
+getAllResultAttrs(mlir::func::FuncOp main);
 /// Sets attribute `name` of every argument or result, except where the entry is
 /// null. A function's attributes are one list, so changing them one by one is
 /// slow.

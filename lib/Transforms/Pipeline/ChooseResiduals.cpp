@@ -7,13 +7,16 @@
 // for backward; pp-rematerialize obeys them.
 //
 //===----------------------------------------------------------------------===//
-#include "FitMemory.h"
-#include "ResidualGraph.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Pass/PassManager.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
+#include "pp/Planner/ResidualSearch.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Pipelines.h"
+#include "pprt/Bytes.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace pp;
@@ -54,7 +57,7 @@ struct ChooseResidualsPass
     ResidualMarks marks{ValuePatterns(plan.getWord(PlanKey::Keep)),
                         ValuePatterns(plan.getWord(PlanKey::Recompute))};
     if (remat == Remat::Auto) {
-      if (failed(fitMemory(*main, plan, marks, target)))
+      if (failed(fitMemory(*main, plan, marks)))
         return signalPassFailure();
     } else {
       SmallVector<Operation *> kept;
@@ -70,6 +73,60 @@ struct ChooseResidualsPass
     if (failed(checkMatched("keep", marks.keep)) ||
         failed(checkMatched("recompute", marks.recompute)))
       return signalPassFailure();
+  }
+
+  /// The planner's choice, which it measures by lowering the module.
+  LogicalResult fitMemory(func::FuncOp main, PlanAttr plan,
+                          ResidualMarks &marks) {
+    auto measure = [&](ArrayRef<Operation *> kept) {
+      markKept(main, kept);
+      return measureStages();
+    };
+    const int64_t limit =
+        *pprt::parseBytes(plan.getWord(PlanKey::MemoryLimit).str());
+    auto chosen = searchResiduals(main, limit, marks, measure);
+    if (failed(chosen))
+      return failure();
+    SmallVector<Operation *> kept;
+    for (StageResiduals &stage : *chosen) {
+      llvm::append_range(kept, stage.kept);
+      report(stage);
+    }
+    markKept(main, kept);
+    return success();
+  }
+
+  /// The arena of each stage, if the module is lowered as it is marked.
+  FailureOr<SmallVector<int64_t>> measureStages() {
+    OwningOpRef<ModuleOp> copy = getOperation().clone();
+    PassManager passes(&getContext());
+    passes.enableVerifier(false);
+    addPassesAfterResiduals(passes, target);
+    if (failed(passes.run(*copy)))
+      return failure();
+    auto programs = lookupPrograms(*copy);
+    if (failed(programs))
+      return failure();
+    return llvm::map_to_vector(*programs, [](ProgramOp program) {
+      return int64_t(program.getArenaBytes());
+    });
+  }
+
+  static void report(StageResiduals &stage) {
+    double forwardWork = 0;
+    stage.forward.getBody().walk(
+        [&](CostOpInterface op) { forwardWork += op.getFlops(); });
+    auto share = [&](double work) {
+      return llvm::formatv("{0:P1}", work / std::max(forwardWork, 1.0)).str();
+    };
+    remark::analysis(stage.forward.getLoc(),
+                     remark::RemarkOpts::name("recomputation")
+                         .category("pp-choose-residuals"))
+        << remark::metric("stage", std::to_string(stage.forward.getStage()))
+        << remark::metric("peak", pprt::printBytes(double(stage.peak)))
+        << remark::metric("flops_again", std::to_string(int64_t(stage.work)))
+        << remark::metric("of_forward", share(stage.work))
+        << remark::metric("at_least", share(stage.leastWork));
   }
 
   LogicalResult checkMatched(StringRef key, const ValuePatterns &patterns) {

@@ -8,9 +8,9 @@
 // so that it lives no longer than it must.
 //
 //===----------------------------------------------------------------------===//
-#include "ResidualGraph.h"
 #include "mlir/IR/IRMapping.h"
 #include "pp/IR/Model.h"
+#include "pp/Planner/ResidualGraph.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 

@@ -107,12 +107,8 @@ LogicalResult OptimizerBuilder::collectUpdates() {
 
 Value OptimizerBuilder::addState(const Twine &name, RankedTensorType type,
                                  NamedAttrList attributes) {
-  MLIRContext *context = main.getContext();
-  attributes.set(attrs::kRole, RoleAttr::get(context, Role::State));
-  attributes.set(attrs::kName, builder.getStringAttr(name));
-  attributes.set(attrs::kInit,
-                 InitAttr::get(context, InitKind::Zeros, 0.0, 0.0));
-  stateAttrs.push_back(attributes.getDictionary(context));
+  stateAttrs.push_back(getStateAttrs(main.getContext(), name, /*number=*/0,
+                                     std::move(attributes)));
   return main.getBody().addArgument(type, main.getLoc());
 }
 
@@ -261,9 +257,7 @@ void OptimizerBuilder::replaceResults(bool keepGradients) {
     std::string name;
   };
   SmallVector<Value> values;
-  SmallVector<DictionaryAttr> ofArguments, attributes;
-  for (unsigned index = 0; index < main.getNumArguments(); ++index)
-    ofArguments.push_back(main.getArgAttrDict(index));
+  SmallVector<DictionaryAttr> ofArguments = getAllArgAttrs(main), attributes;
   llvm::append_range(ofArguments, stateAttrs);
   for (unsigned index = 0; index < main.getNumResults(); ++index) {
     if (getResultRole(main, index) == Role::Gradient)

@@ -330,12 +330,9 @@ int64_t firstUse(BlockArgument argument, ArrayRef<Operation *> forwardOps) {
 
 void Differentiator::appendGradients() {
   SmallVector<Value> gradients;
-  SmallVector<DictionaryAttr> ofArguments, ofResults;
-  for (unsigned index = 0; index < main.getNumResults(); ++index)
-    ofResults.push_back(main.getResultAttrDict(index));
+  SmallVector<DictionaryAttr> ofResults = getAllResultAttrs(main);
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
-    ofArguments.push_back(main.getArgAttrDict(index));
     if (getArgRole(main, index) != Role::Param)
       continue;
     int64_t origin = firstUse(argument, forwardOps);
@@ -351,7 +348,7 @@ void Differentiator::appendGradients() {
                                        getArgName(main, index)));
   }
   terminator->insertOperands(terminator->getNumOperands(), gradients);
-  setSignature(main, ofArguments, ofResults);
+  setSignature(main, getAllArgAttrs(main), ofResults);
 }
 
 void Differentiator::removeDeadOps() {

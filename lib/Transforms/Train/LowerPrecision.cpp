@@ -284,21 +284,12 @@ static LogicalResult checkModel(func::FuncOp main, StringRef low) {
 /// vanish. pp-differentiate and pp-add-optimizer read and update the scale.
 static void addLossScale(func::FuncOp main) {
   MLIRContext *context = main.getContext();
-  Builder builder(context);
-  auto type = RankedTensorType::get({}, builder.getF32Type());
-  NamedAttrList attributes;
-  attributes.set(attrs::kRole, RoleAttr::get(context, Role::State));
-  attributes.set(attrs::kName, builder.getStringAttr(loss_scaling::kScale));
-  attributes.set(attrs::kInit, InitAttr::get(context, InitKind::Constant,
-                                             loss_scaling::kInitialScale, 0.0));
-  SmallVector<DictionaryAttr> ofArguments, ofResults;
-  for (unsigned index = 0; index < main.getNumArguments(); ++index)
-    ofArguments.push_back(main.getArgAttrDict(index));
-  for (unsigned index = 0; index < main.getNumResults(); ++index)
-    ofResults.push_back(main.getResultAttrDict(index));
-  ofArguments.push_back(attributes.getDictionary(context));
-  main.getBody().addArgument(type, main.getLoc());
-  setSignature(main, ofArguments, ofResults);
+  SmallVector<DictionaryAttr> ofArguments = getAllArgAttrs(main);
+  ofArguments.push_back(getStateAttrs(context, loss_scaling::kScale,
+                                      loss_scaling::kInitialScale));
+  main.getBody().addArgument(
+      RankedTensorType::get({}, Float32Type::get(context)), main.getLoc());
+  setSignature(main, ofArguments, getAllResultAttrs(main));
 }
 
 namespace {

@@ -6,10 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 #include "UpdateRules.h"
+#include "pp/IR/Model.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace pp;
+
+DictionaryAttr pp::getStateAttrs(MLIRContext *context, const Twine &name,
+                                 double number, NamedAttrList attributes) {
+  const InitKind kind = number == 0 ? InitKind::Zeros : InitKind::Constant;
+  attributes.set(attrs::kRole, RoleAttr::get(context, Role::State));
+  attributes.set(attrs::kName, StringAttr::get(context, name));
+  attributes.set(attrs::kInit, InitAttr::get(context, kind, number, 0.0));
+  return attributes.getDictionary(context);
+}
 
 //===----------------------------------------------------------------------===//
 // Arithmetic

@@ -63,6 +63,11 @@ private:
   mlir::Location loc;
 };
 
+/// The attributes of a state argument that starts at `number`, with `others`.
+mlir::DictionaryAttr getStateAttrs(mlir::MLIRContext *context,
+                                   const llvm::Twine &name, double number = 0,
+                                   mlir::NamedAttrList others = {});
+
 /// Loss scaling for f16: the loss is multiplied by a scale before it is
 /// differentiated, so that small gradients do not vanish, and gradients are
 /// divided by it. Where one is not finite, no parameter or state changes and

@@ -21,26 +21,16 @@ template <typename T> struct PlainFormat {
   static PPRT_ALWAYS_INLINE T load(T value) { return value; }
   static PPRT_ALWAYS_INLINE T store(T value) { return value; }
 };
-struct BFloat16Format {
+/// Computed in f32 and rounded.
+template <float (*Widen)(uint16_t), uint16_t (*Round)(float)>
+struct NarrowFormat {
   using Stored = uint16_t;
   using Value = float;
-  static PPRT_ALWAYS_INLINE float load(uint16_t value) {
-    return fromBFloat16(value);
-  }
-  static PPRT_ALWAYS_INLINE uint16_t store(float value) {
-    return toBFloat16(value);
-  }
+  static PPRT_ALWAYS_INLINE float load(uint16_t value) { return Widen(value); }
+  static PPRT_ALWAYS_INLINE uint16_t store(float value) { return Round(value); }
 };
-struct Float16Format {
-  using Stored = uint16_t;
-  using Value = float;
-  static PPRT_ALWAYS_INLINE float load(uint16_t value) {
-    return fromFloat16(value);
-  }
-  static PPRT_ALWAYS_INLINE uint16_t store(float value) {
-    return toFloat16(value);
-  }
-};
+using BFloat16Format = NarrowFormat<fromBFloat16, toBFloat16>;
+using Float16Format = NarrowFormat<fromFloat16, toFloat16>;
 
 /// Calls `visitor` with the format of a known element type.
 template <typename Visitor>

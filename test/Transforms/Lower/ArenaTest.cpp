@@ -185,26 +185,18 @@ TEST(Arena, IsWithinAFiftiethOfWhatLivesAtOnce) {
   const Family families[] = {
       {"gpt",
        [](MLIRContext &context, Type type) {
-         GptConfig config;
-         config.layers = 4;
-         config.hidden = 64;
-         config.heads = 4;
-         config.seq = 32;
-         config.batch = 32;
-         config.vocab = 128;
+         const GptConfig config = {
+             /*layers=*/4, /*hidden=*/64, /*heads=*/4,
+             /*seq=*/32,   /*batch=*/32,  /*vocab=*/128};
          return buildGpt(context, config, type);
        },
        {oneDevice, zero, oneForwardOneBackward, gpipe, sequence, all, few,
         halves, many}},
       {"moe",
        [](MLIRContext &context, Type type) {
-         MoeConfig config;
-         config.layers = 2;
-         config.hidden = 64;
-         config.heads = 4;
-         config.seq = 32;
-         config.batch = 16;
-         config.vocab = 128;
+         const MoeConfig config = {{/*layers=*/2, /*hidden=*/64, /*heads=*/4,
+                                    /*seq=*/32,
+                                    /*batch=*/16, /*vocab=*/128}};
          return buildMoe(context, config, type);
        },
        {oneDevice, zero, oneForwardOneBackward, gpipe, sequence, few, halves}},

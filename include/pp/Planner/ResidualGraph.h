@@ -7,8 +7,8 @@
 // run again and what keeping a value costs.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TRANSFORMS_PIPELINE_RESIDUALGRAPH_H
-#define PP_LIB_TRANSFORMS_PIPELINE_RESIDUALGRAPH_H
+#ifndef PP_PLANNER_RESIDUALGRAPH_H
+#define PP_PLANNER_RESIDUALGRAPH_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/Analysis/ValueNames.h"
@@ -121,4 +121,4 @@ private:
 
 } // namespace pp
 
-#endif // PP_LIB_TRANSFORMS_PIPELINE_RESIDUALGRAPH_H
+#endif // PP_PLANNER_RESIDUALGRAPH_H

@@ -12,7 +12,7 @@
 // at once.
 //
 //===----------------------------------------------------------------------===//
-#include "ResidualGraph.h"
+#include "pp/Planner/ResidualGraph.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# run.py - pp beside PyTorch and JAX: step time and compile time.
+# run.py - pp beside PyTorch and JAX: step time, memory and compile time.
 #
 # SPDX-License-Identifier: Apache-2.0
 #
@@ -13,6 +13,7 @@
 
 import argparse
 import dataclasses
+import functools
 import json
 import os
 import statistics
@@ -43,6 +44,8 @@ class Row:
     model: str = "gpt"
     over_floor: float = 0  # the largest ours / floor that meets it, whatever the peer's time
     floor: str = "gpt"  # the program, of FLOORS, whose products are its floor
+    # Library of a peer -> the largest ours / peer of memory. Only of a process that does all the work.
+    memory: dict = dataclasses.field(default_factory=dict)
 
 
 ROWS = [
@@ -64,9 +67,17 @@ ROWS = [
         over_floor=1.25, floor="bf16"),
     Row("dp=2, bf16", "dp=2 precision=bf16", [["torch_ddp.py", "--autocast"]], 0.70,
         over_floor=1.25, floor="bf16"),
+    Row("12 x 768, bf16", "precision=bf16",
+        [["torch_eager.py", "--autocast"], ["torch_eager.py", "--autocast", "--compile"],
+         ["jax_mesh.py", "--autocast"]], 0.70, "gpt-12x768", over_floor=1.25, floor="bf16-12x768",
+        memory={"torch": 0.50, "jax": 0.80}),
 ]
+# Models: their builder and their size.
+MODELS = {"gpt": ("gpt", MODEL), "moe": ("moe", MODEL),
+          "gpt-12x768": ("gpt", dict(layers=12, hidden=768, heads=12, seq=256, batch=8, vocab=50257))}
 # Programs: their model, and keys of the plan.
-FLOORS = {"gpt": ("gpt", ""), "moe": ("moe", ""), "bf16": ("gpt", "precision=bf16")}
+FLOORS = {"gpt": ("gpt", ""), "moe": ("moe", ""), "bf16": ("gpt", "precision=bf16"),
+          "bf16-12x768": ("gpt-12x768", "precision=bf16")}
 # Scripts that write a model's initial values for both sides.
 INITIAL = {"gpt": "parameters.py", "moe": "jax_ep.py"}
 
@@ -75,13 +86,26 @@ def dimensions(model=MODEL):
     return [f"--{key}={value}" for key, value in model.items()]
 
 
+def run_process(command, env=None):
+    """Its output, and the most MiB that it, or one process it waited for, held."""
+    with subprocess.Popen(["timeout", "900", *command], stdout=subprocess.PIPE, env=env, text=True) as process:
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"error: exit code {process.returncode} of {' '.join(command)}")
+    return output, usage.ru_maxrss / 1024
+
+
 def last_json(command, env=None):
     """Runs a command and parses its last line of output."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, env=env, text=True,
-                          timeout=900)
-    if done.returncode != 0:
-        sys.exit(f"error: exit code {done.returncode} of {' '.join(command)}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return json.loads(run_process(command, env)[0].strip().splitlines()[-1])
+
+
+@functools.cache
+def idle_mib(*command):
+    """What a process holds before it has a model."""
+    return run_process(command)[1]
 
 
 def run_ours(args, row, scratch):
@@ -96,12 +120,12 @@ def run_ours(args, row, scratch):
     ]
     if "peers" in args.sides:
         command.append("--parameters=" + parameters_file(scratch, row.model))
-    subprocess.run(command, check=True, timeout=900)
+    peak = run_process(command)[1]
     with open(report) as file:
         steps = json.load(file)["steps"]
     milliseconds = [step["ms"] for step in steps[args.warmup:]]
     return {"median_ms": statistics.median(milliseconds), "ms": milliseconds,
-            "loss": steps[-1]["loss"]}
+            "loss": steps[-1]["loss"], "mib": peak - idle_mib(args.tool("pp-run"), "--version")}
 
 
 def parameters_file(scratch, model):
@@ -109,9 +133,24 @@ def parameters_file(scratch, model):
 
 
 def write_models(args, scratch):
-    for model in INITIAL:
-        subprocess.run([args.tool("pp-model"), model, *dimensions(), "-o",
+    """The models and programs that the rows need, and the values that all sides begin with."""
+    programs = {row.floor for row in args.rows}
+    models = {row.model for row in args.rows} | {FLOORS[program][0] for program in programs}
+    if "compile" in args.sides:
+        models.add("gpt")
+    for model in models:
+        builder, size = MODELS[model]
+        subprocess.run([args.tool("pp-model"), builder, *dimensions(size), "-o",
                         os.path.join(scratch, model + ".mlir")], check=True)
+        if "peers" in args.sides:
+            subprocess.run([*peer_command(args, INITIAL[builder], size),
+                            "--out=" + parameters_file(scratch, model)], check=True)
+    for program in programs:
+        model, keys = FLOORS[program]
+        subprocess.run([args.tool("pp-opt"), os.path.join(scratch, model + ".mlir"),
+                        f"--pp-parallelize=threads={CORES} optimizer=adamw "
+                        f"lr=1e-3 {keys}", "--emit=ppx", "-o",
+                        os.path.join(scratch, program + ".ppx")], check=True)
 
 
 def peer_command(args, script, model=MODEL):
@@ -119,12 +158,16 @@ def peer_command(args, script, model=MODEL):
             os.path.join(HERE, "peers", script), *dimensions(model)]
 
 
-def run_peer(args, peer):
+def run_peer(args, row, peer):
     script, *flags = peer
-    return last_json([
-        *peer_command(args, script), f"--data={TEXT}", f"--threads={CORES}",
+    output, peak = run_process([
+        *peer_command(args, script, MODELS[row.model][1]), f"--data={TEXT}", f"--threads={CORES}",
         f"--warmup={args.warmup}", f"--steps={args.steps}", *flags
     ])
+    run = json.loads(output.strip().splitlines()[-1])
+    library = run["version"].split()[0]
+    run["mib"] = peak - idle_mib(os.path.join(args.venv, "bin/python"), "-c", f"import {library}")
+    return run
 
 
 def check_losses(args, runs):
@@ -169,7 +212,7 @@ def measure_steps(args, scratch):
                 runs["ours"][i].append(run_ours(args, row, scratch))
             if "peers" in args.sides:
                 for j, peer in enumerate(row.peers):
-                    runs["peers"][i][j].append(run_peer(args, peer))
+                    runs["peers"][i][j].append(run_peer(args, row, peer))
     return runs
 
 
@@ -218,16 +261,6 @@ def main():
               f"{result['load']:.1f}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as scratch:
         write_models(args, scratch)
-        for program, (model, keys) in FLOORS.items():
-            path = os.path.join(scratch, model)
-            subprocess.run([args.tool("pp-opt"), path + ".mlir",
-                            f"--pp-parallelize=threads={CORES} optimizer=adamw "
-                            f"lr=1e-3 {keys}", "--emit=ppx", "-o",
-                            os.path.join(scratch, program + ".ppx")], check=True)
-        for model, script in INITIAL.items():
-            if "peers" in args.sides:
-                subprocess.run([*peer_command(args, script),
-                                "--out=" + parameters_file(scratch, model)], check=True)
         result["runs"] = measure_steps(args, scratch)
         check_losses(args, result["runs"])
         if "compile" in args.sides:

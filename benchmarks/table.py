@@ -45,6 +45,15 @@ def verdict(row):
     return "no"
 
 
+def memories(definition, ours, peers):
+    """The peak of each peer of a row that has targets for it."""
+    for peer in peers if ours else ():
+        if peer and (target := definition.memory.get(peer[0]["version"].split()[0])):
+            mib, ours_mib = median(peer, "mib"), median(ours, "mib")
+            yield {"peer": peer[0]["peer"], "ours": ours_mib, "mib": mib, "ratio": ours_mib / mib,
+                   "target": target}
+
+
 def rows(definitions, runs):
     result = []
     for definition, ours, peers in zip(definitions, runs["ours"],
@@ -70,6 +79,7 @@ def rows(definitions, runs):
             "over_cold_floor": ours_ms / cold_ms if ours and cold_ms else None,
         }
         row["met"] = verdict(row)
+        row["memory"] = list(memories(definition, ours, peers))
         result.append(row)
     return result
 
@@ -115,6 +125,13 @@ def render(result):
                 text += ["", f"the {name}'s contractions alone, {model}: libraries "
                              f"{median(alone):.1f} ms, ours "
                              f"{median(alone, 'ours_ms'):.1f} ms"]
+    if any(row["memory"] for row in result["rows"]):
+        text.append("")
+        text += lines(("memory over the idle process", "peer", "ours MiB", "peer MiB", "ratio", "target", "met"),
+                      [(row["name"], memory["peer"], cell(memory["ours"]), cell(memory["mib"]),
+                        cell(memory["ratio"], 2), f"<= {memory['target']:.2f}",
+                        "yes" if memory["ratio"] <= memory["target"] else "no")
+                       for row in result["rows"] for memory in row["memory"]])
     if "compile" in result:
         text.append("")
         text += lines(

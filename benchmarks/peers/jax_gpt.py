@@ -38,10 +38,11 @@ def partitions(args):
 
 
 def layer_norm(p, name, x):
+    stream, x = x.dtype, x.astype(jnp.float32)
     mean = x.mean(-1, keepdims=True)
     centred = x - mean
     variance = (centred * centred).mean(-1, keepdims=True)
-    normal = centred * jax.lax.rsqrt(variance + 1e-5)
+    normal = (centred * jax.lax.rsqrt(variance + 1e-5)).astype(stream)
     return normal * p[name + ".weight"] + p[name + ".bias"]
 
 
@@ -50,7 +51,8 @@ def attention(p, name, x, mask):
     qkv += p[name + ".c_attn.bias"]
     q, k, v = qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2]
     scores = jnp.einsum("bqnd,bknd->bnqk", q, k) * (q.shape[-1]**-0.5)
-    weights = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf), axis=-1)
+    scores = jnp.where(mask, scores.astype(jnp.float32), -jnp.inf)
+    weights = jax.nn.softmax(scores, axis=-1).astype(x.dtype)
     y = jnp.einsum("bnqk,bknd->bqnd", weights, v)
     y = jnp.einsum("bqnd,ndh->bqh", y, p[name + ".c_proj.weight"])
     return y + p[name + ".c_proj.bias"]
@@ -62,8 +64,10 @@ def mlp(p, name, x):
     return x @ p[name + ".c_proj.weight"] + p[name + ".c_proj.bias"]
 
 
-def loss_of(p, tokens, labels, layers, place=lambda x: x):
-    """`place` says where the residual stream lies."""
+def loss_of(p, tokens, labels, layers, place=lambda x: x, dtype=jnp.float32):
+    """`place` says where the residual stream lies. All but norms, softmax and
+    the loss is computed in `dtype`."""
+    p = jax.tree.map(lambda x: x.astype(dtype), p)
     seq = tokens.shape[1]
     mask = jnp.tril(jnp.ones((seq, seq), bool))
     x = place(p["wte.weight"][tokens] + p["wpe.weight"])
@@ -72,7 +76,7 @@ def loss_of(p, tokens, labels, layers, place=lambda x: x):
                                 layer_norm(p, f"h.{i}.ln_1", x), mask))
         x = place(x + mlp(p, f"h.{i}.mlp", layer_norm(p, f"h.{i}.ln_2", x)))
     x = layer_norm(p, "ln_f", x)
-    logits = x @ p.get("lm_head.weight", p["wte.weight"]).T
+    logits = (x @ p.get("lm_head.weight", p["wte.weight"]).T).astype(jnp.float32)
     picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
     return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
 
@@ -118,8 +122,9 @@ def training_step(args, mesh, splits_sequence=False, shares_out=False):
             x, NamedSharding(mesh, P("dp", sequence, None)))
 
     def train(p, m, v, t, tokens, labels):
+        dtype = jnp.bfloat16 if args.autocast else jnp.float32
         loss, gradients = jax.value_and_grad(loss_of)(p, tokens, labels,
-                                                      args.layers, place)
+                                                      args.layers, place, dtype)
         return loss, *adamw(p, gradients, m, v, t, args.lr)
 
     step = jax.jit(train, donate_argnums=(0, 1, 2),

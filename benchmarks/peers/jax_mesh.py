@@ -53,8 +53,8 @@ def run(args):
         return
     words = [f"{axis}={size}" for axis, size in (("dp", args.dp),
                                                  ("tp", args.tp)) if size > 1]
-    words += ["sequence"] * args.sequence + ["zero 3"] * args.zero3
-    jax_gpt.time_training("JAX jit " + " ".join(words), args, train, *values)
+    words += ["sequence"] * args.sequence + ["zero 3"] * args.zero3 + ["bf16"] * args.autocast
+    jax_gpt.time_training(" ".join(["JAX jit", *words]), args, train, *values)
 
 
 def main():

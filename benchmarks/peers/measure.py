@@ -33,7 +33,7 @@ def options(description):
     parser.add_argument("--microbatches", type=int, default=8,
                         help="of the pipeline peer")
     parser.add_argument("--autocast", action="store_true",
-                        help="bf16, of the PyTorch peers")
+                        help="bf16; parameters and averages stay in f32")
     parser.add_argument("--threads", type=int, default=2,
                         help="cores that all processes of the peer share")
     parser.add_argument("--warmup", type=int, default=5,

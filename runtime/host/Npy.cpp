@@ -25,6 +25,7 @@ using pprt::Expected;
 using pprt::InputFile;
 using pprt::OutputFile;
 using pprt::Status;
+using pprt::withFormat;
 using namespace pprt::ppx;
 
 // NumPy itself refuses longer headers unless told to trust the file.

@@ -5,17 +5,21 @@
 // A lever is a key with settings of which each needs less memory than the one
 // before. Several levers together are tried with the strongest settings that
 // help alone, and weakened again while the plan fits and gets faster.
+// remat=auto takes long to try, so it is where other recomputation fits.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Explain/MemoryFit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/StringSaver.h"
 
 using namespace mlir;
 using namespace pp;
 
-MemoryFit::MemoryFit(ModuleOp model, std::string keys, ReadKeys read)
-    : model(model), keys(std::move(keys)), read(std::move(read)) {
+MemoryFit::MemoryFit(ModuleOp model, std::string keys, uint64_t limit,
+                     ReadKeys read)
+    : model(model), keys(std::move(keys)), limit(limit), read(std::move(read)) {
   PipelineOptions options;
   std::string error;
   if (succeeded(parseParallelize(this->keys, options, error)))
@@ -40,8 +44,13 @@ void MemoryFit::addLevers() {
        ArrayRef(words)
            .drop_while([&](StringRef other) { return other != now; })
            .drop_front())
-    remat.steps.push_back(
-        [word](PlanOptions &plan) { plan.set(PlanKey::Remat, word); });
+    remat.steps.push_back([word, this](PlanOptions &plan) {
+      plan.set(PlanKey::Remat, word);
+      if (word == "auto")
+        plan.set(PlanKey::MemoryLimit, std::to_string(this->limit));
+    });
+  if (remat.steps.size() > 1)
+    remat.exact = remat.steps.size() - 1;
   levers.push_back(std::move(remat));
 
   Lever zero;
@@ -89,40 +98,37 @@ void MemoryFit::addLevers() {
   levers.push_back(std::move(precision));
 }
 
-/// `key=value` words by key.
-static std::map<StringRef, StringRef> splitKeys(StringRef text) {
-  SmallVector<StringRef> words;
-  llvm::SplitString(text, words);
-  std::map<StringRef, StringRef> keys;
-  for (StringRef word : words)
-    keys.insert(word.split('='));
-  return keys;
+/// Words between white space that is not quoted.
+static SmallVector<std::string> splitWords(StringRef text) {
+  llvm::BumpPtrAllocator allocator;
+  llvm::StringSaver saver(allocator);
+  SmallVector<const char *> words;
+  llvm::cl::TokenizeGNUCommandLine(text, saver, words);
+  return SmallVector<std::string>(words.begin(), words.end());
+}
+
+static std::string quote(StringRef word) {
+  const bool isPlain = word.find_first_of(" \t\n\"'\\") == word.npos;
+  return isPlain ? word.str() : "'" + word.str() + "'";
 }
 
 /// The user's keys with those of `changed` that differ, which go to `change`.
 std::string MemoryFit::spell(const PlanOptions &changed,
                              std::string &change) const {
-  const std::string before = given.print(), after = changed.print();
-  const auto old = splitKeys(before);
-  SmallVector<StringRef> parts;
-  llvm::SplitString(keys, parts);
-  SmallVector<std::string> words(parts.begin(), parts.end());
-  for (const auto &entry : splitKeys(after)) {
-    const auto [key, value] = entry;
-    if (auto found = old.find(key);
-        found != old.end() && found->second == value)
+  SmallVector<std::string> words = splitWords(keys);
+  for (const auto &[key, value] : changed.getValues()) {
+    if (given.isSet(key) && given.getWord(key) == value)
       continue;
-    const std::string word = (key + "=" + value).str();
-    change += (change.empty() ? "" : " ") + word;
-    auto place = llvm::find_if(words, [&](StringRef other) {
-      return other.split('=').first == entry.first;
-    });
+    const std::string name = getInfo(key).name.str() + "=";
+    change += (change.empty() ? "" : " ") + name + value;
+    auto place = llvm::find_if(
+        words, [&](StringRef other) { return other.starts_with(name); });
     if (place != words.end())
-      *place = word;
+      *place = name + value;
     else
-      words.push_back(word);
+      words.push_back(name + value);
   }
-  return llvm::join(words, " ");
+  return llvm::join(llvm::map_range(words, quote), " ");
 }
 
 std::vector<const KeyTrial *>
@@ -158,7 +164,15 @@ std::vector<KeyTrial> MemoryFit::tryAlone() {
   std::vector<Setting> settings;
   for (size_t lever = 0; lever < levers.size(); ++lever)
     for (size_t step = 0; step < levers[lever].steps.size(); ++step)
-      settings.push_back({{lever, step}});
+      if (levers[lever].exact != step)
+        settings.push_back({{lever, step}});
+  runAll(settings);
+  for (const Setting &setting : std::vector<Setting>(settings))
+    if (std::optional<Setting> exact = makeExact(setting);
+        exact && isFaster(setting, std::nullopt)) {
+      settings.push_back(std::move(*exact));
+      break;
+    }
   std::vector<KeyTrial> all;
   for (auto [setting, trial] : llvm::zip_equal(settings, runAll(settings)))
     if (trial->outcome || setting.begin()->second == 0)
@@ -166,17 +180,34 @@ std::vector<KeyTrial> MemoryFit::tryAlone() {
   return all;
 }
 
+/// The same, with the step that uses up the limit; nothing if there is none.
+std::optional<MemoryFit::Setting>
+MemoryFit::makeExact(const Setting &setting) const {
+  Setting result = setting;
+  for (auto &[lever, step] : result)
+    if (const std::optional<size_t> exact = levers[lever].exact) {
+      step = *exact;
+      return result;
+    }
+  return std::nullopt;
+}
+
 /// Whether a setting that was tried fits, and is faster than `best`.
 bool MemoryFit::isFaster(const Setting &setting,
-                         const std::optional<Setting> &best, uint64_t limit) {
+                         const std::optional<Setting> &best) {
+  return isPossible(setting) && run(setting)->outcome->bytes <= limit &&
+         (!best ||
+          run(setting)->outcome->seconds < run(*best)->outcome->seconds);
+}
+
+/// Whether a setting that was tried is for as many devices.
+bool MemoryFit::isPossible(const Setting &setting) {
   const std::optional<Outcome> &outcome = run(setting)->outcome;
-  return outcome && outcome->bytes <= limit &&
-         int64_t(outcome->devices) == given.getRanks() &&
-         (!best || outcome->seconds < run(*best)->outcome->seconds);
+  return outcome && int64_t(outcome->devices) == given.getRanks();
 }
 
 /// Takes steps back while the plan fits and gets faster.
-MemoryFit::Setting MemoryFit::weaken(Setting setting, uint64_t limit) {
+MemoryFit::Setting MemoryFit::weaken(Setting setting) {
   while (true) {
     std::vector<Setting> weaker;
     for (auto [lever, step] : setting)
@@ -187,7 +218,7 @@ MemoryFit::Setting MemoryFit::weaken(Setting setting, uint64_t limit) {
     runAll(weaker);
     std::optional<Setting> best = setting;
     for (const Setting &other : weaker)
-      if (isFaster(other, best, limit))
+      if (isFaster(other, best))
         best = other;
     if (*best == setting)
       return setting;
@@ -197,15 +228,17 @@ MemoryFit::Setting MemoryFit::weaken(Setting setting, uint64_t limit) {
 
 /// Finds the fastest of the settings of fewest levers that fit.
 std::optional<MemoryFit::Setting>
-MemoryFit::findAmong(const std::vector<size_t> &chosen, uint64_t limit) {
+MemoryFit::findAmong(const std::vector<size_t> &chosen) {
   std::optional<Setting> best;
   Setting all; // the strongest steps that are possible
   for (size_t lever : chosen)
     for (size_t step = 0; step < levers[lever].steps.size(); ++step) {
       const Setting alone = {{lever, step}};
-      if (isFaster(alone, best, limit))
+      if (levers[lever].exact == step)
+        continue;
+      if (isFaster(alone, best))
         best = alone;
-      if (isFaster(alone, std::nullopt, UINT64_MAX))
+      if (isPossible(alone))
         all[lever] = step;
     }
   for (size_t count = 2; !best && count <= all.size(); ++count) {
@@ -221,15 +254,15 @@ MemoryFit::findAmong(const std::vector<size_t> &chosen, uint64_t limit) {
     }
     runAll(settings);
     for (const Setting &setting : settings)
-      if (isFaster(setting, best, limit))
+      if (isFaster(setting, best))
         best = setting;
     if (best)
-      return weaken(*best, limit);
+      return weaken(*best);
   }
   return best;
 }
 
-std::optional<KeyTrial> MemoryFit::find(uint64_t limit) {
+std::optional<KeyTrial> MemoryFit::find() {
   tryAlone(); // at once
   std::vector<size_t> exact, all;
   for (size_t lever = 0; lever < levers.size(); ++lever) {
@@ -238,7 +271,9 @@ std::optional<KeyTrial> MemoryFit::find(uint64_t limit) {
       exact.push_back(lever);
   }
   for (const std::vector<size_t> &chosen : {exact, all})
-    if (const std::optional<Setting> found = findAmong(chosen, limit))
-      return *run(*found);
+    if (const std::optional<Setting> found = findAmong(chosen)) {
+      const std::optional<Setting> exact = makeExact(*found);
+      return *run(exact && isFaster(*exact, found) ? *exact : *found);
+    }
   return std::nullopt;
 }

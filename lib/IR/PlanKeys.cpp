@@ -195,13 +195,6 @@ PlanOptions::getPair(PlanKey key) const {
   return it == values.end() ? std::nullopt : parsePair(it->second);
 }
 
-std::string PlanOptions::print() const {
-  std::string text;
-  for (const auto &[key, value] : values)
-    text += (text.empty() ? "" : " ") + getInfo(key).name.str() + "=" + value;
-  return text;
-}
-
 int64_t PlanOptions::getRanks() const {
   int64_t ranks = 1;
   for (const PlanKeyInfo &info : table)

@@ -32,28 +32,41 @@ bool MinCut::findLevels() {
   return level[kSink] >= 0;
 }
 
-int64_t MinCut::push(unsigned from, int64_t limit) {
-  if (from == kSink)
-    return limit;
-  for (unsigned &position = next[from]; position < leaving[from].size();
-       ++position) {
-    unsigned index = leaving[from][position];
-    Edge &edge = edges[index];
-    if (edge.capacity <= 0 || level[edge.to] != level[from] + 1)
+bool MinCut::push() {
+  llvm::SmallVector<unsigned> path; // edges from the source on
+  unsigned at = kSource;
+  while (at != kSink) {
+    unsigned &position = next[at];
+    const auto leads = [&](unsigned index) {
+      return edges[index].capacity > 0 &&
+             level[edges[index].to] == level[at] + 1;
+    };
+    while (position < leaving[at].size() && !leads(leaving[at][position]))
+      ++position;
+    if (position < leaving[at].size()) {
+      path.push_back(leaving[at][position]);
+      at = edges[path.back()].to;
       continue;
-    if (int64_t pushed = push(edge.to, std::min(limit, edge.capacity))) {
-      edges[index].capacity -= pushed;
-      edges[index ^ 1].capacity += pushed;
-      return pushed;
     }
+    if (path.empty())
+      return false;
+    at = edges[path.pop_back_val() ^ 1].to;
+    ++next[at];
   }
-  return 0;
+  int64_t flow = kInfinite;
+  for (unsigned index : path)
+    flow = std::min(flow, edges[index].capacity);
+  for (unsigned index : path) {
+    edges[index].capacity -= flow;
+    edges[index ^ 1].capacity += flow;
+  }
+  return true;
 }
 
 llvm::BitVector MinCut::solve() {
   while (findLevels()) {
     next.assign(leaving.size(), 0);
-    while (push(kSource, kInfinite) > 0)
+    while (push())
       ;
   }
   // Vertices that can still send to the sink lie behind the cut.

@@ -44,7 +44,8 @@ private:
 
   void link(unsigned from, unsigned to, int64_t capacity);
   bool findLevels();
-  int64_t push(unsigned from, int64_t limit);
+  /// Sends flow along one path; false if there is none.
+  bool push();
 
   llvm::SmallVector<Edge> edges;
   llvm::SmallVector<llvm::SmallVector<unsigned>> leaving{

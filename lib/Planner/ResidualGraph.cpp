@@ -78,11 +78,9 @@ ResidualGraph::ResidualGraph(FragmentOp forward, FragmentOp backward,
   });
   findVarying();
   findStored();
+  findChained();
   findReread();
-  for (Value operand : backward.getOperands())
-    if (operand.getDefiningOp() == forward.getOperation())
-      if (Value value = atYield(operand); !isArgument(value))
-        nodes[addNode(value)].isNeeded = true;
+  addNodes();
 }
 
 Value ResidualGraph::atYield(Value operand) {
@@ -172,11 +170,13 @@ void ResidualGraph::findDepths() {
 
 void ResidualGraph::forEachReader(Value value,
                                   function_ref<void(Operation *)> visit) {
-  for (Operation *user : value.getUsers())
-    if (isViewOp(user))
-      forEachReader(user->getResult(0), visit);
-    else
-      visit(user);
+  SmallVector<Value> views{value};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers())
+      if (isViewOp(user))
+        views.push_back(user->getResult(0));
+      else
+        visit(user);
 }
 
 bool ResidualGraph::isHeldOver(Value value) {
@@ -193,16 +193,14 @@ bool ResidualGraph::isHeldOver(Value value) {
   return isReadHere && isReadLater;
 }
 
-bool ResidualGraph::isChained(Value value) {
-  if (auto known = chained.find(value); known != chained.end())
-    return known->second;
-  const bool result =
-      llvm::any_of(value.getDefiningOp()->getOperands(), [&](Value operand) {
-        Operation *op = operand.getDefiningOp();
-        return heldOver.contains(operand) ||
-               (op && isCheap(op) && isChained(operand));
-      });
-  return chained[value] = result;
+void ResidualGraph::findChained() {
+  for (Operation &op : body->without_terminator())
+    if (llvm::any_of(op.getOperands(), [&](Value operand) {
+          Operation *producer = operand.getDefiningOp();
+          return heldOver.contains(operand) ||
+                 (producer && isCheap(producer) && chained.contains(operand));
+        }))
+      chained.insert_range(op.getResults());
 }
 
 void ResidualGraph::findReread() {
@@ -233,7 +231,7 @@ bool ResidualGraph::crossesLayers(Value value) const {
          });
 }
 
-bool ResidualGraph::mayRepeat(Operation *op) {
+bool ResidualGraph::isAllowed(Operation *op) {
   const bool isInLayer = !findLayerName(op).empty();
   auto isOfParameters = [&](Value operand) {
     return !varying.contains(operand);
@@ -269,7 +267,7 @@ int64_t ResidualGraph::priceOf(Value value) const {
 bool ResidualGraph::isOfEveryLayer(Value value) {
   const bool isWithinLayer = (remat == Remat::Full || remat == Remat::Auto) &&
                              !findLayerName(value.getDefiningOp()).empty();
-  return !isWithinLayer && heldOver.contains(value) && isChained(value);
+  return !isWithinLayer && heldOver.contains(value) && chained.contains(value);
 }
 
 bool ResidualGraph::isMarked(Operation *op, Checkpoint mark) {
@@ -279,45 +277,79 @@ bool ResidualGraph::isMarked(Operation *op, Checkpoint mark) {
   return patterns.match(op) || (own && own.getValue() == mark);
 }
 
-/// Ops that read nothing, such as constants, are always repeated.
-unsigned ResidualGraph::addNode(Value value) {
-  if (auto known = numbers.find(value); known != numbers.end())
-    return known->second;
-  ResidualNode node;
-  node.bytes = priceOf(value);
+/// What does not depend on the batch, such as a mask, belongs to all layers.
+/// Names of layers are those of their collectives, too, which are not repeated.
+bool ResidualGraph::isToRepeat(Value value) {
   Operation *op = value.getDefiningOp();
-  // What does not depend on the batch, such as a mask, belongs to all layers.
-  const bool isToRepeat =
-      op && isMarked(op, Checkpoint::Recompute) && varying.contains(value);
+  return op && varying.contains(value) && canRepeat(op) &&
+         isMarked(op, Checkpoint::Recompute);
+}
+
+bool ResidualGraph::mayRepeat(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
   const bool isToKeep =
-      op && isMarked(op, Checkpoint::Keep) && varying.contains(value);
-  if (isToRepeat && (isToKeep || !canRepeat(op)))
-    contradiction = op;
-  if (isToRepeat)
-    node.bytes = ResidualNode::kNever;
-  if (isToRepeat ||
-      (op && mayRepeat(op) && !isOfEveryLayer(value) && !isToKeep)) {
+      varying.contains(value) && isMarked(op, Checkpoint::Keep);
+  if (isToRepeat(value)) {
+    if (isToKeep)
+      contradiction = op;
+    return true;
+  }
+  return !isToKeep && isAllowed(op) && !isOfEveryLayer(value);
+}
+
+void ResidualGraph::addNodes() {
+  llvm::DenseSet<Value> needed, reached, repeatable;
+  SmallVector<Value> work;
+  auto reach = [&](Value value) {
+    if (!isArgument(value) && reached.insert(value).second)
+      work.push_back(value);
+  };
+  for (Value operand : backward.getOperands())
+    if (operand.getDefiningOp() == forward.getOperation()) {
+      needed.insert(atYield(operand));
+      reach(atYield(operand));
+    }
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!mayRepeat(value))
+      continue;
+    repeatable.insert(value);
+    llvm::for_each(value.getDefiningOp()->getOperands(), reach);
+  }
+  auto add = [&](Value value) {
+    if (reached.contains(value))
+      addNode(value, repeatable.contains(value), needed.contains(value));
+  };
+  llvm::for_each(body->getArguments(), add);
+  for (Operation &op : body->without_terminator())
+    llvm::for_each(op.getResults(), add);
+}
+
+/// Ops that read nothing, such as constants, are always repeated.
+void ResidualGraph::addNode(Value value, bool isRepeatable, bool isNeeded) {
+  ResidualNode node;
+  node.bytes = isToRepeat(value) ? ResidualNode::kNever : priceOf(value);
+  node.isNeeded = isNeeded;
+  if (isRepeatable) {
+    Operation *op = value.getDefiningOp();
     node.work = remat == Remat::Auto ? std::llround(workOf(op)) : 0;
     for (Value operand : op->getOperands())
       if (!isArgument(operand))
-        node.operands.push_back(addNode(operand));
+        node.operands.push_back(numbers.lookup(operand));
   }
-  const unsigned number = nodes.size();
-  numbers.insert({value, number});
-  nodes.push_back(node);
-  return number;
+  numbers.insert({value, nodes.size()});
+  nodes.push_back(std::move(node));
 }
 
 LogicalResult ResidualGraph::verify() const {
   if (!contradiction)
     return success();
-  InFlightDiagnostic error = contradiction->emitOpError()
-                             << "of \"" << getOpName(contradiction) << "\" ";
-  if (canRepeat(contradiction))
-    return error << "is marked keep and recompute, by the plan's keys or by "
-                    "pp.checkpoint; leave one of them out";
-  return error << "reduces or exchanges values between devices, which is never "
-                  "repeated; leave it out of recompute";
+  return contradiction->emitOpError()
+         << "of \"" << getOpName(contradiction)
+         << "\" is marked keep and recompute, by the plan's keys or by "
+            "pp.checkpoint; leave one of them out";
 }
 
 double ResidualGraph::getWork(const ResidualChoice &choice) const {

@@ -4,7 +4,9 @@
 //
 // Per stage: what the other techniques keep, then a search between the fewest
 // bytes and those of no recomputation. A stage's peak is more than what it
-// keeps, because what is computed again needs memory, too.
+// keeps, because what is computed again needs memory, too. Each measurement
+// lowers the whole module, so that the search looks where a straight line
+// between two measured peaks meets the limit.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/ResidualSearch.h"
@@ -19,13 +21,23 @@ namespace {
 
 /// A stage: a forward fragment and the backward one that reads it.
 struct Stage {
+  Stage(FragmentOp forward, FragmentOp backward, ResidualMarks &marks)
+      : forward(forward), backward(backward),
+        graph(forward, backward, Remat::Auto, marks) {}
+
   FragmentOp forward, backward;
   ResidualGraph graph;
-  /// Bytes to keep: the most that fitted, and the least that did not.
-  int64_t fits = 0, exceeds = 0;
+  struct Budget {
+    int64_t bytes = 0;                ///< to keep
+    std::optional<int64_t> peak = {}; ///< as measured
+  };
+  /// The largest that fitted, and the smallest that did not.
+  Budget fits, exceeds;
   StageResiduals tried;
   std::optional<StageResiduals> best;
   int64_t leastPeak = std::numeric_limits<int64_t>::max();
+
+  int64_t nextBudget(int64_t limit) const;
 };
 
 class ResidualSearch {
@@ -37,29 +49,42 @@ public:
   FailureOr<std::vector<StageResiduals>> run();
 
 private:
-  static constexpr unsigned kSteps = 8;
+  static constexpr unsigned kSteps = 6;
 
   LogicalResult collect();
   /// Measures the tried ways, and remembers what fits.
   LogicalResult tryAll();
   LogicalResult tryTechnique(Remat remat);
   void tryBudget(Stage &stage, int64_t budget);
-  LogicalResult halve();
+  LogicalResult narrow();
+  SmallVector<int64_t> findLeastPeaks() const;
   LogicalResult refuse();
 
   func::FuncOp main;
   const int64_t limit;
   ResidualMarks &marks;
   MeasureResiduals measure;
-  std::vector<Stage> stages;
+  std::vector<Stage> stages;  ///< that have a choice
+  SmallVector<int64_t> peaks; ///< of all stages, when last measured
 };
 
 } // namespace
 
+/// Where the peak should be the limit; not too near to either end, as peaks
+/// grow in steps.
+int64_t Stage::nextBudget(int64_t limit) const {
+  const double gap = static_cast<double>(exceeds.bytes - fits.bytes);
+  double share = 0.5;
+  if (fits.peak && exceeds.peak && *exceeds.peak > *fits.peak)
+    share = std::clamp(static_cast<double>(limit - *fits.peak) /
+                           static_cast<double>(*exceeds.peak - *fits.peak),
+                       0.1, 0.9);
+  return fits.bytes + std::llround(share * gap);
+}
+
 LogicalResult ResidualSearch::collect() {
   for (auto [forward, backward] : findResidualPairs(main)) {
-    stages.push_back({forward, backward,
-                      ResidualGraph(forward, backward, Remat::Auto, marks)});
+    stages.emplace_back(forward, backward, marks);
     if (failed(stages.back().graph.verify()))
       return failure();
   }
@@ -75,11 +100,12 @@ LogicalResult ResidualSearch::tryAll() {
   SmallVector<Operation *> kept;
   for (const Stage &stage : stages)
     llvm::append_range(kept, stage.tried.kept);
-  auto peaks = measure(kept);
-  if (failed(peaks))
+  auto measured = measure(kept);
+  if (failed(measured))
     return failure();
+  peaks = std::move(*measured);
   for (Stage &stage : stages) {
-    stage.tried.peak = (*peaks)[stage.forward.getStage()];
+    stage.tried.peak = peaks[stage.forward.getStage()];
     stage.leastPeak = std::min(stage.leastPeak, stage.tried.peak);
     if (stage.tried.peak <= limit &&
         (!stage.best || isBetter(stage.tried, *stage.best)))
@@ -105,31 +131,44 @@ void ResidualSearch::tryBudget(Stage &stage, int64_t budget) {
                    double(found->leastWork)};
 }
 
-/// Halves the bytes between what fits and what does not.
-LogicalResult ResidualSearch::halve() {
+/// Narrows the bytes between what fits and what does not.
+LogicalResult ResidualSearch::narrow() {
   for (Stage &stage : stages) {
     ArrayRef<ResidualNode> nodes = stage.graph.getNodes();
     // Bytes above all, and work above all.
-    stage.fits = chooseResiduals(nodes, /*bytePrice=*/1e9).bytes;
-    stage.exceeds = chooseResiduals(nodes, /*bytePrice=*/1e-9).bytes;
-    tryBudget(stage, stage.fits);
+    stage.fits.bytes = chooseResiduals(nodes, /*bytePrice=*/1e9).bytes;
+    stage.exceeds.bytes = chooseResiduals(nodes, /*bytePrice=*/1e-9).bytes;
+    tryBudget(stage, stage.fits.bytes);
   }
   if (failed(tryAll()))
     return failure();
-  for (unsigned step = 0; step < kSteps; ++step) {
-    auto middleOf = [](const Stage &stage) {
-      return stage.fits + (stage.exceeds - stage.fits) / 2;
-    };
-    for (Stage &stage : stages)
-      tryBudget(stage, middleOf(stage));
+  for (Stage &stage : stages)
+    stage.fits.peak = stage.tried.peak;
+  auto isNear = [&](const Stage &stage) {
+    return stage.best &&
+           (stage.best->work == 0 || limit - stage.best->peak <= limit / 200);
+  };
+  for (unsigned step = 0; step < kSteps && !llvm::all_of(stages, isNear);
+       ++step) {
+    SmallVector<int64_t> budgets = llvm::map_to_vector(
+        stages, [&](const Stage &stage) { return stage.nextBudget(limit); });
+    for (auto [stage, budget] : llvm::zip_equal(stages, budgets))
+      tryBudget(stage, budget);
     if (failed(tryAll()))
       return failure();
-    for (Stage &stage : stages) {
-      const int64_t middle = middleOf(stage);
-      (stage.tried.peak <= limit ? stage.fits : stage.exceeds) = middle;
-    }
+    for (auto [stage, budget] : llvm::zip_equal(stages, budgets))
+      (stage.tried.peak <= limit ? stage.fits
+                                 : stage.exceeds) = {budget, stage.tried.peak};
   }
   return success();
+}
+
+/// Of each stage; a stage that has no choice has one peak.
+SmallVector<int64_t> ResidualSearch::findLeastPeaks() const {
+  SmallVector<int64_t> least = peaks;
+  for (const Stage &stage : stages)
+    least[stage.graph.getStage()] = stage.leastPeak;
+  return least;
 }
 
 LogicalResult ResidualSearch::refuse() {
@@ -137,13 +176,12 @@ LogicalResult ResidualSearch::refuse() {
                              << pprt::printBytes(double(limit))
                              << " is met by no choice of what is kept: ";
   bool isFirst = true;
-  for (Stage &stage : stages)
-    if (!stage.best) {
-      error << (isFirst ? "" : ", ") << "a rank of stage "
-            << stage.forward.getStage() << " needs at least " << stage.leastPeak
-            << " bytes (" << pprt::printBytes(double(stage.leastPeak)) << ")";
-      isFirst = false;
-    }
+  for (auto [number, peak] : llvm::enumerate(findLeastPeaks()))
+    if (peak > limit)
+      error << (isFirst ? "" : ", ") << "a rank of stage " << number
+            << " needs at least " << peak << " bytes ("
+            << pprt::printBytes(double(peak)) << ")",
+          isFirst = false;
   error << "; raise the limit, or split more (precision, zero, microbatches, "
            "pp, tp)";
   setExitCode(error, int(pprt::ExitCode::outOfMemory));
@@ -159,11 +197,12 @@ FailureOr<std::vector<StageResiduals>> ResidualSearch::run() {
     });
   };
   for (Remat remat : {Remat::Cheap, Remat::Selective, Remat::Full})
-    if (!isDone() && failed(tryTechnique(remat)))
+    if ((peaks.empty() || !isDone()) && failed(tryTechnique(remat)))
       return failure();
-  if (!isDone() && failed(halve()))
+  if (!isDone() && failed(narrow()))
     return failure();
-  if (llvm::any_of(stages, [](const Stage &stage) { return !stage.best; }))
+  if (llvm::any_of(findLeastPeaks(),
+                   [&](int64_t peak) { return peak > limit; }))
     return refuse();
   std::vector<StageResiduals> chosen;
   for (Stage &stage : stages)

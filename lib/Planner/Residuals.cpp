@@ -200,7 +200,7 @@ void Fitter::consider(const std::optional<ResidualChoice> &choice) {
 
 /// Follows `fitting` in as few parts as the budget needs.
 void Fitter::mix(const Bracket &bracket) {
-  const auto &[large, small, bound] = bracket;
+  const ResidualChoice &large = bracket.tooLarge, &small = bracket.fitting;
   auto differs = [&](unsigned number) {
     return large.kept[number] != small.kept[number] ||
            large.recomputed[number] != small.recomputed[number];

@@ -186,7 +186,10 @@ std::string ValueUses::reasonOf(const ppx::SlotT &slot, const Uses &its,
   case ppx::SlotClass_optimizer:
     return isModels[number] ? "state of the model" : "state of the optimizer";
   case ppx::SlotClass_gathered:
-    return "whole parameter, " + untilRead(its);
+    return (maker && maker->opcode == ppx::Opcode_collective
+                ? "whole parameter, "
+                : "converted parameter, ") +
+           untilRead(its);
   case ppx::SlotClass_input:
     return "input, " + untilRead(its);
   case ppx::SlotClass_workspace: {

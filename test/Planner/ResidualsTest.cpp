@@ -128,4 +128,15 @@ TEST(Residuals, MixEqualLayers) {
   EXPECT_FALSE(fitResiduals(nodes, 12 * 10 - 1));
 }
 
+/// A chain as long as unrolled models have; nothing may take a call per value.
+TEST(Residuals, FollowLongChains) {
+  Nodes nodes = {{/*bytes=*/10, /*work=*/std::nullopt, {}, false}};
+  for (unsigned number = 1; number < 300000; ++number)
+    nodes.push_back({20, 0, {number - 1}, false});
+  nodes.back().isNeeded = true;
+  const ResidualChoice choice = chooseResiduals(nodes, 1.0);
+  EXPECT_EQ(choice.bytes, 10);
+  EXPECT_TRUE(choice.kept[0]);
+}
+
 } // namespace

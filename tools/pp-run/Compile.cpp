@@ -201,7 +201,7 @@ struct SourceModule::State {
     return registry;
   }
 
-  std::optional<pp::MemoryFit> tryKeys(const std::string &keys);
+  std::optional<pp::MemoryFit> tryKeys(const std::string &keys, uint64_t limit);
   /// The training step of the model, for one device.
   Expected<mlir::OwningOpRef<mlir::ModuleOp>>
   makeStep(const std::string &parallelize, bool keepsGradients = false);
@@ -429,17 +429,17 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
 
 /// Nothing if no keys can be changed.
 std::optional<pp::MemoryFit>
-SourceModule::State::tryKeys(const std::string &keys) {
+SourceModule::State::tryKeys(const std::string &keys, uint64_t limit) {
   Expected<pp::PipelineOptions> options = readOptions(keys);
-  const bool hasQuotes = keys.find_first_of("\"'\\") != keys.npos;
-  if (!options || !options->planFile.empty() || hasQuotes ||
-      pp::getLevel(*module) || module.get()->hasAttr(pp::attrs::kPlan))
+  if (!options || !options->planFile.empty() || pp::getLevel(*module) ||
+      module.get()->hasAttr(pp::attrs::kPlan))
     return std::nullopt;
-  return pp::MemoryFit(*module, keys, [this](const std::string &changed) {
-    pp::PipelineOptions options = *readOptions(changed); // was checked
-    options.target = target;
-    return options;
-  });
+  return pp::MemoryFit(
+      *module, keys, limit, [this](const std::string &changed) {
+        pp::PipelineOptions options = *readOptions(changed); // was checked
+        options.target = target;
+        return options;
+      });
 }
 
 static PlanTrial describe(pp::KeyTrial trial) {
@@ -456,19 +456,28 @@ static PlanTrial describe(pp::KeyTrial trial) {
 }
 
 std::vector<PlanTrial>
-SourceModule::trySmallerPlans(const std::string &parallelize) {
+SourceModule::trySmallerPlans(const std::string &parallelize, uint64_t limit) {
   std::vector<PlanTrial> trials;
-  if (std::optional<pp::MemoryFit> fit = state->tryKeys(parallelize))
-    for (pp::KeyTrial &trial : fit->tryAlone())
-      trials.push_back(describe(std::move(trial)));
+  std::optional<pp::MemoryFit> fit = state->tryKeys(parallelize, limit);
+  if (!fit)
+    return trials;
+  bool fits = false;
+  for (pp::KeyTrial &trial : fit->tryAlone()) {
+    fits |= trial.outcome && trial.outcome->bytes <= limit;
+    trials.push_back(describe(std::move(trial)));
+  }
+  if (fits)
+    return trials;
+  if (std::optional<pp::KeyTrial> found = fit->find())
+    trials.push_back(describe(std::move(*found)));
   return trials;
 }
 
 std::optional<PlanTrial>
 SourceModule::findPlanThatFits(const std::string &parallelize, uint64_t limit) {
-  std::optional<pp::MemoryFit> fit = state->tryKeys(parallelize);
+  std::optional<pp::MemoryFit> fit = state->tryKeys(parallelize, limit);
   std::optional<pp::KeyTrial> found =
-      fit ? fit->find(limit) : std::optional<pp::KeyTrial>();
+      fit ? fit->find() : std::optional<pp::KeyTrial>();
   return found ? std::optional(describe(std::move(*found))) : std::nullopt;
 }
 

@@ -30,7 +30,9 @@ uint64_t pp::run::largestArena(const ppx::ArtifactT &artifact) {
 std::string pp::run::adviseOnMemory(const Options &options,
                                     SourceModule &module, uint64_t arena,
                                     uint64_t extra) {
-  std::vector<PlanTrial> trials = module.trySmallerPlans(options.parallelize);
+  std::vector<PlanTrial> trials = module.trySmallerPlans(
+      options.parallelize,
+      *options.memoryLimit - std::min(extra, *options.memoryLimit));
   const auto fits = [&](const PlanTrial &trial) {
     return trial.bytes + extra <= *options.memoryLimit;
   };
@@ -53,17 +55,19 @@ std::string pp::run::adviseOnMemory(const Options &options,
       others += trial.change + " saves nothing\n";
       continue;
     }
-    if (best.empty())
+    if (best.empty() && fits(trial))
       best = options.command + " " + printOption(trial);
     table.add({printOption(trial), printBytes(double(arena - trial.bytes)),
                printBytes(double(trial.bytes)),
                pp::predict::printSeconds(trial.seconds),
                std::to_string(trial.devices), fits(trial) ? "yes" : "no"});
   }
-  if (best.empty())
+  if (table.empty())
     return "";
-  return table.print() + others + "the first as a command" +
-         (options.fit ? "" : ", or add --fit") + ":\n  " + best + "\n";
+  return table.print() + others +
+         (best.empty()
+              ? "none fits, nor do several together\n"
+              : "the first as a command, or add --fit:\n  " + best + "\n");
 }
 
 std::optional<PlanTrial>

@@ -18,8 +18,8 @@ namespace pp::run {
 uint64_t largestArena(const pprt::ppx::ArtifactT &artifact);
 
 /// A table of keys that save some of `arena`, the best first, and the first as
-/// a command. Empty if there are none. `extra`: bytes that a rank needs beyond
-/// its arena.
+/// a command if it fits. Empty if there are none. `extra`: bytes that a rank
+/// needs beyond its arena.
 std::string adviseOnMemory(const Options &options, SourceModule &module,
                            uint64_t arena, uint64_t extra);
 

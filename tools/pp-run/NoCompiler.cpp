@@ -43,7 +43,8 @@ Expected<Compiled> SourceModule::compile(const std::string &, Variant,
   return noCompiler("module");
 }
 
-std::vector<PlanTrial> SourceModule::trySmallerPlans(const std::string &) {
+std::vector<PlanTrial> SourceModule::trySmallerPlans(const std::string &,
+                                                     uint64_t) {
   return {};
 }
 std::optional<PlanTrial> SourceModule::findPlanThatFits(const std::string &,

@@ -69,11 +69,12 @@ double mostOfShaken(double roundoff, const UpdateRule &rule) {
   return isLowPrecision(roundoff) ? 2 * kLoose : kLoose;
 }
 
-/// Whether the unpartitioned program, by itself and in its own type, makes
-/// values that are not finite in one of the first `steps` steps.
-Expected<bool> diverges(Session &session, const Batches &batches,
-                        uint64_t steps) {
+/// Which of the first `steps` steps of the unpartitioned program, by itself and
+/// in its own type, make values that are not finite.
+Expected<std::vector<bool>>
+findDiverging(Session &session, const Batches &batches, uint64_t steps) {
   const std::unique_ptr<Stepper> stepper = makeSessionStepper(session);
+  std::vector<bool> found;
   Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {
     if (Status status = batches.read(step, batch); !status.ok())
@@ -81,10 +82,15 @@ Expected<bool> diverges(Session &session, const Batches &batches,
     Expected<StepValues> values = stepper->step(batch);
     if (!values)
       return values.status();
-    if (!findNonFinite(*values).empty())
-      return true;
+    found.push_back(!findNonFinite(*values).empty());
   }
-  return false;
+  return found;
+}
+
+/// How many steps loss scaling has skipped so far.
+double countSkipped(const StepValues &values) {
+  auto found = values.metrics.find("skipped_steps");
+  return found == values.metrics.end() ? 0 : found->second.front();
 }
 
 void printRow(std::ostream &out, const char *name, const Worst &worst,
@@ -338,9 +344,11 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
                                  : roundoff / *ofModule,
       bound == Yardstick::shaken ? mostOfShaken(roundoff, *rule)
                                  : std::numeric_limits<double>::infinity());
-  const uint64_t steps = std::min(options.steps, comparedSteps);
+  uint64_t steps = 0, leftOut = 0;
+  double skipped = 0;
   Batch batch;
-  for (uint64_t step = 0; step < steps; ++step) {
+  for (uint64_t step = 0; step < options.steps && steps < comparedSteps;
+       ++step) {
     if (Status status = start.batches.read(step, batch); !status.ok())
       return status;
     // Else rounding would grow from step to step, and fastest where an
@@ -382,27 +390,40 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
         its.gradients = keepCommon(std::move(its.gradients), told);
     }
     const std::string name = "step " + std::to_string(step + 1);
-    // A model that diverges by itself says nothing about its partition.
-    for (const StepValues *mine : {&values[0], &values[1]}) {
-      const std::string found = findNonFinite(*mine);
-      if (found.empty())
-        continue;
+    const bool isSkipped = countSkipped(values[0]) > skipped;
+    skipped = countSkipped(values[0]);
+    std::string found = findNonFinite(values[0]);
+    if (found.empty())
+      found = findNonFinite(values[1]);
+    if (!found.empty()) {
+      // A model that diverges by itself says nothing about its partition; a
+      // step that it skips, too, is followed by one with a smaller scale.
       Expected<std::unique_ptr<Session>> alone =
           startVariant(Variant::oneDevice);
       if (!alone)
         return alone.status();
-      Expected<bool> isAlike = diverges(**alone, start.batches, steps);
-      if (!isAlike)
-        return isAlike.status();
-      if (*isAlike)
+      const uint64_t most =
+          isSkipped ? step + 1 : std::min(options.steps, comparedSteps);
+      Expected<std::vector<bool>> diverging =
+          findDiverging(**alone, start.batches, most);
+      if (!diverging)
+        return diverging.status();
+      const bool isAlike = isSkipped ? diverging->back()
+                                     : std::count(diverging->begin(),
+                                                  diverging->end(), true) > 0;
+      if (isAlike && isSkipped && step + 1 < options.steps) {
+        ++leftOut;
+        continue;
+      }
+      if (isAlike)
         return Status(ExitCode::nonFinite,
                       name +
                           ": --verify expects finite values, got others in "
                           "the " +
                           found + ", as in the unpartitioned program");
-      break;
     }
-    const double rate = rule->isAdam ? rule->rate(step) : 0;
+    ++steps;
+    const double rate = rule->isAdam ? rule->rate(steps - 1) : 0;
     if (isMeasured)
       lowComparison.add(values[0], values[1], values[3], values[2], rate,
                         rounding ? &values[4] : nullptr);
@@ -427,8 +448,11 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
         << " against "
         << (isInterpreted ? "the reference interpreter in f64"
             : isMeasured  ? "the program for one device in f64"
-                          : "the program for one device")
-        << "\n";
+                          : "the program for one device");
+    if (leftOut > 0)
+      out << "; " << leftOut << " more overflowed and "
+          << (leftOut == 1 ? "was" : "were") << " skipped by both";
+    out << "\n";
     if (isMeasured)
       printTable(out, lowComparison, isByRate, bound, roundoff);
     else

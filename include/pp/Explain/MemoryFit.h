@@ -33,24 +33,28 @@ public:
   /// machine as the user's.
   using ReadKeys = std::function<PipelineOptions(const std::string &keys)>;
 
-  /// `keys` are the user's; they name no plan file.
-  MemoryFit(mlir::ModuleOp model, std::string keys, ReadKeys read);
+  /// `keys` are the user's; they name no plan file. A rank may have `limit`
+  /// bytes.
+  MemoryFit(mlir::ModuleOp model, std::string keys, uint64_t limit,
+            ReadKeys read);
 
   /// Tries each step of each key alone: stronger remat and ZeRO, bf16, more
   /// micro-batches, pp and tp instead of dp, sequence. Leaves out stronger
   /// steps that are refused.
   std::vector<KeyTrial> tryAlone();
 
-  /// Finds a plan for as many devices whose ranks need at most `limit` bytes:
-  /// of those that change the fewest keys the fastest. Precision, which changes
-  /// results, is changed if nothing else helps.
-  std::optional<KeyTrial> find(uint64_t limit);
+  /// Finds a plan for as many devices whose ranks fit: of those that change the
+  /// fewest keys the fastest. Precision, which changes results, is changed if
+  /// nothing else helps.
+  std::optional<KeyTrial> find();
 
 private:
   /// A key with stronger and stronger settings.
   struct Lever {
     std::vector<std::function<void(PlanOptions &)>> steps;
     bool changesResults = false;
+    /// The step that uses up the limit, tried where another step fits.
+    std::optional<size_t> exact;
   };
   /// Levers with the step of each.
   using Setting = std::map<size_t, size_t>;
@@ -61,14 +65,15 @@ private:
   const KeyTrial *run(const Setting &setting) {
     return runAll({setting}).front();
   }
-  std::optional<Setting> findAmong(const std::vector<size_t> &levers,
-                                   uint64_t limit);
-  Setting weaken(Setting setting, uint64_t limit);
-  bool isFaster(const Setting &setting, const std::optional<Setting> &best,
-                uint64_t limit);
+  std::optional<Setting> findAmong(const std::vector<size_t> &levers);
+  std::optional<Setting> makeExact(const Setting &setting) const;
+  Setting weaken(Setting setting);
+  bool isPossible(const Setting &setting);
+  bool isFaster(const Setting &setting, const std::optional<Setting> &best);
 
   mlir::ModuleOp model;
   std::string keys;
+  uint64_t limit;
   ReadKeys read;
   PlanOptions given;
   std::vector<Lever> levers;

@@ -104,8 +104,8 @@ public:
   std::optional<double> getReal(PlanKey key) const;
   std::optional<std::pair<double, double>> getPair(PlanKey key) const;
 
-  /// `dp=2 tp=4`
-  std::string print() const;
+  /// What was set.
+  const std::map<PlanKey, std::string> &getValues() const { return values; }
 
   /// Devices: the product of all axes except time, saturated at the largest
   /// number.

@@ -55,9 +55,10 @@ public:
                 ResidualMarks &marks);
 
   llvm::ArrayRef<ResidualNode> getNodes() const { return nodes; }
-  int64_t getStage() { return forward.getStage(); }
-  /// Reports a value that is to be computed again but cannot be, or that is to
-  /// be kept as well.
+  /// Whether names tell layers apart.
+  bool areLayersKnown() const { return hasLayers; }
+  int64_t getStage() const { return FragmentOp(forward).getStage(); }
+  /// Reports a value that is to be computed again and to be kept.
   mlir::LogicalResult verify() const;
   /// The FLOPs of what is computed again.
   double getWork(const ResidualChoice &choice) const;
@@ -82,8 +83,8 @@ private:
   /// Whether memory has to hold `value` while something reads and writes
   /// memory, since it is read both before that and, with its result, behind it.
   bool isHeldOver(mlir::Value value);
-  /// Whether `value` would be computed again from another one held over.
-  bool isChained(mlir::Value value);
+  /// Finds the values that would be computed again from one held over.
+  void findChained();
   /// The value in memory that `value` is a view of.
   mlir::Value baseOf(mlir::Value value);
   /// Finds those of them that the backward fragment reads from memory again.
@@ -93,11 +94,17 @@ private:
   /// True if computing `value` again would mean to compute it for all layers
   /// before.
   bool isOfEveryLayer(mlir::Value value);
-  bool mayRepeat(mlir::Operation *op);
+  /// Whether the technique allows to run the op again.
+  bool isAllowed(mlir::Operation *op);
+  bool isToRepeat(mlir::Value value);
+  bool mayRepeat(mlir::Value value);
   /// What the plan or the model says about the op's result.
   bool isMarked(mlir::Operation *op, Checkpoint mark);
   int64_t priceOf(mlir::Value value) const;
-  unsigned addNode(mlir::Value value);
+  /// Adds what backward needs, and what that can be computed from, in the
+  /// order of the forward fragment.
+  void addNodes();
+  void addNode(mlir::Value value, bool isRepeatable, bool isNeeded);
 
   FragmentOp forward, backward;
   const Remat remat;
@@ -111,10 +118,9 @@ private:
   YieldOp yield;
   /// Values that depend on the batch.
   llvm::DenseSet<mlir::Value> varying;
-  llvm::DenseSet<mlir::Value> stored, reread, heldOver;
+  llvm::DenseSet<mlir::Value> stored, reread, heldOver, chained;
   llvm::DenseMap<mlir::Value, unsigned>
       depths; ///< of what depends on arguments
-  llvm::DenseMap<mlir::Value, bool> chained;
   llvm::MapVector<mlir::Value, unsigned> numbers;
   llvm::SmallVector<ResidualNode> nodes;
 };

@@ -22,6 +22,7 @@ public:
     rows.push_back(std::move(head));
   }
   void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
+  bool empty() const { return rows.size() == 1; }
 
   std::string print() const;
 

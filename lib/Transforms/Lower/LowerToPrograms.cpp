@@ -193,9 +193,12 @@ bool StageLowering::isGathered(FragmentOp fragment, OpResult value) {
                         value.getOwner()->getOperand(value.getResultNumber()));
 }
 
-/// A gradient is held for the update; a value that is added to a sum at once is
-/// none, and MicroBatchSums adds the sum's slot.
+/// A prologue makes what the step computes with instead of parameters, such as
+/// their 16-bit copies. A gradient is held for the update; a value that is added
+/// to a sum at once is none, and MicroBatchSums adds the sum's slot.
 SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
+  if (fragment.getPhase() == Phase::Prologue)
+    return SlotClass::Gathered;
   if (fragment.getPhase() == Phase::Forward)
     return SlotClass::Activation;
   for (OpOperand &use : bodyValue.getUses()) {

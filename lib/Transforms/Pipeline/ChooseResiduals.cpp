@@ -61,14 +61,21 @@ struct ChooseResidualsPass
         return signalPassFailure();
     } else {
       SmallVector<Operation *> kept;
+      bool areLayersKnown = false;
       for (auto [forward, backward] : findResidualPairs(*main)) {
         ResidualGraph graph(forward, backward, remat, marks);
         if (failed(graph.verify()))
           return signalPassFailure();
+        areLayersKnown |= graph.areLayersKnown();
         llvm::append_range(kept, graph.getKept(chooseResiduals(
                                      graph.getNodes(), /*bytePrice=*/1.0)));
       }
       markKept(*main, kept);
+      if (remat == Remat::Full && !areLayersKnown)
+        main->emitWarning(
+            "remat=full expects ops whose names have the numbers of layers, "
+            "such as h.0.attn, got none: all of the forward pass is one layer, "
+            "and computed again at once");
     }
     if (failed(checkMatched("keep", marks.keep)) ||
         failed(checkMatched("recompute", marks.recompute)))
@@ -132,10 +139,13 @@ struct ChooseResidualsPass
   LogicalResult checkMatched(StringRef key, const ValuePatterns &patterns) {
     if (std::optional<StringRef> pattern = patterns.findUnmatched())
       return getOperation().emitError()
-             << key << "=\"" << *pattern
-             << "\" names no value that backward needs; names are those of "
-                "ops' locations, such as h.0.attn, and an op may follow: "
-                "\"h.*.attn exp\"";
+             << key << "=\"" << *pattern << "\" names no value that backward "
+             << (key == "keep" ? "needs" : "needs and may compute again")
+             << "; names are those of ops' locations, such as h.0.attn, and an "
+                "op may follow: \"h.*.attn exp\""
+             << (key == "keep" ? ""
+                               : "; what reduces or exchanges values between "
+                                 "devices is never repeated");
     return success();
   }
 };

@@ -124,13 +124,23 @@ Value Rematerializer::valueOutside(Value value) {
 
 Value Rematerializer::recompute(OpBuilder &builder, Value value,
                                 IRMapping &mapping) {
-  if (Value known = mapping.lookupOrNull(value))
-    return known;
-  Operation *op = value.getDefiningOp();
-  for (Value operand : op->getOperands())
-    recompute(builder, operand, mapping);
-  hasRepeatedGather |= isa<AllGatherOp>(op);
-  setKind(builder.clone(*op, mapping), Kind::InputGradient);
+  // An op is cloned once its operands are; each has a next one to look at.
+  SmallVector<std::pair<Operation *, unsigned>> work;
+  auto visit = [&](Value wanted) {
+    if (!mapping.contains(wanted))
+      work.push_back({wanted.getDefiningOp(), 0});
+  };
+  visit(value);
+  while (!work.empty()) {
+    auto &[op, operand] = work.back();
+    if (operand < op->getNumOperands()) {
+      visit(op->getOperand(operand++));
+      continue;
+    }
+    hasRepeatedGather |= isa<AllGatherOp>(op);
+    setKind(builder.clone(*op, mapping), Kind::InputGradient);
+    work.pop_back();
+  }
   return mapping.lookup(value);
 }
 
@@ -264,10 +274,11 @@ struct RematerializePass : pp::impl::RematerializeBase<RematerializePass> {
       pairs.push_back({forward.getStage(), backward});
     for (auto [stage, backward] : pairs) {
       auto fragments = main->getOps<FragmentOp>();
-      auto forward = llvm::find_if(fragments, [&](FragmentOp fragment) {
-        return fragment.getPhase() == Phase::Forward &&
-               int64_t(fragment.getStage()) == stage;
-      });
+      auto forward =
+          llvm::find_if(fragments, [stage = stage](FragmentOp fragment) {
+            return fragment.getPhase() == Phase::Forward &&
+                   int64_t(fragment.getStage()) == stage;
+          });
       if (failed(Rematerializer(*forward, backward).run()))
         return signalPassFailure();
     }

@@ -5,7 +5,9 @@
 // Optimizer states need no reshard: they have the layout of the update that
 // reads and writes them. A parameter that is stored split is gathered for
 // forward and again for backward, so that it is not kept in between; or before
-// the micro-batches, for both.
+// the micro-batches, for both. So is one that both read in a narrower type
+// alone, with any `zero`: what is gathered after the update would be wider, and
+// only the update would read it.
 //
 //===----------------------------------------------------------------------===//
 #include "ParameterLayouts.h"
@@ -43,6 +45,7 @@ private:
                   function_ref<bool(Operation *)> isWanted);
   void gatherResult(unsigned result);
   void convertOnce(Value value);
+  bool isStoredSplit(BlockArgument parameter) const;
   void splitParameter(BlockArgument parameter, ArrayRef<Operation *> update);
   /// The identity of `value` in another layout, built where `builder` stands.
   /// Work of every micro-batch is named after its `parameter`.
@@ -157,7 +160,7 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
       splitGradient(value, operands, operands.front()->getOwner(), parameter);
       continue;
     }
-    if (zero == 3)
+    if (isStoredSplit(parameter))
       continue;
     builder.setInsertionPointToStart(&main.getBody().front());
     Value split = build(value, LayoutChange::With, /*each=*/false, Kind::Update,
@@ -182,6 +185,23 @@ static unsigned findNarrowest(Value value) {
         std::min(fewest, getElementTypeOrSelf(value).getIntOrFloatBitWidth());
   }
   return fewest;
+}
+
+/// Forward and backward may read it in a narrower type alone.
+bool LayoutWriter::isStoredSplit(BlockArgument parameter) const {
+  if (zero == 3)
+    return true;
+  const unsigned bits = getElementTypeOrSelf(parameter).getIntOrFloatBitWidth();
+  bool isRead = false;
+  for (Operation *user : parameter.getUsers()) {
+    if (user->hasTrait<OpTrait::IsTerminator>() ||
+        getKind(user) == Kind::Update)
+      continue;
+    if (!isMadeFromOne(user) || findNarrowest(user->getResult(0)) >= bits)
+      return false;
+    isRead = true;
+  }
+  return isRead;
 }
 
 /// One gather, of `kind`, of a parameter that is stored split, for the given
@@ -250,14 +270,15 @@ void LayoutWriter::splitParameter(BlockArgument parameter,
     return;
   axes = builder.getStrArrayAttr(shared.axes);
   whole = shared.whole;
+  const bool isSplit = isStoredSplit(parameter);
   splitUpdate(parameter, update);
   auto isForward = [](Operation *user) {
     return getKind(user) == Kind::Forward;
   };
-  if (zero == 3 && gathersOnce) {
+  if (isSplit && (gathersOnce || zero != 3)) {
     gatherUses(parameter, parameter, Kind::Prologue,
                [](Operation *) { return true; });
-  } else if (zero == 3) {
+  } else if (isSplit) {
     gatherUses(parameter, parameter, Kind::Forward, isForward);
     gatherUses(parameter, parameter, Kind::InputGradient,
                std::not_fn(isForward));

@@ -128,20 +128,24 @@ private:
 /// it into a sum with others, so that one sum over micro-batches is held and
 /// not one for each; or into a reshard that reduces every micro-batch apart.
 static bool isAddedFirst(Value value) {
-  if (!value.hasOneUse())
-    return false;
-  OpOperand &use = *value.use_begin();
-  Operation *user = use.getOwner();
-  if (auto reshard = dyn_cast<ReshardOp>(user))
-    return reshard.getEach();
-  auto shardable = dyn_cast<ShardingOpInterface>(user);
-  Operation *producer = value.getDefiningOp();
-  if (!shardable || !producer || user->getNumResults() != 1 ||
-      getKind(user) == Kind::Update || getStages(user) != getStages(producer))
-    return false;
-  for (const auto &set : shardable.getShardingRule().additive)
-    if (llvm::is_contained(set, use.getOperandNumber()))
-      return set.size() > 1 || isAddedFirst(user->getResult(0));
+  while (value.hasOneUse()) {
+    OpOperand &use = *value.use_begin();
+    Operation *user = use.getOwner();
+    if (auto reshard = dyn_cast<ReshardOp>(user))
+      return reshard.getEach();
+    auto shardable = dyn_cast<ShardingOpInterface>(user);
+    Operation *producer = value.getDefiningOp();
+    if (!shardable || !producer || user->getNumResults() != 1 ||
+        getKind(user) == Kind::Update || getStages(user) != getStages(producer))
+      return false;
+    const ShardingRule rule = shardable.getShardingRule();
+    auto set = llvm::find_if(rule.additive, [&](const auto &set) {
+      return llvm::is_contained(set, use.getOperandNumber());
+    });
+    if (set == rule.additive.end() || set->size() > 1)
+      return set != rule.additive.end();
+    value = user->getResult(0);
+  }
   return false;
 }
 
@@ -376,8 +380,9 @@ LogicalResult Partitioner::enterResults(Operation *op, const ShardingRule &rule,
     LocalValue form = {
         local, layoutOf(rule, rule.results[index], factors, mesh), partial};
     marks.source = op;
-    if (!isAddedFirst(op->getResult(index)) && takeTime(form.partial))
-      form.value = accumulate(local);
+    if (PartialAxes rest = partial;
+        takeTime(rest) && !isAddedFirst(op->getResult(index)))
+      form = {accumulate(local), form.layout, rest};
     global.forms.push_back({form});
   }
   return success();

@@ -22,7 +22,8 @@ struct MemoryUse {
   uint64_t peak = 0;
   uint64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0,
            workspace = 0, communication = 0;
-  /// Parameters that are stored in parts, as a whole.
+  /// Copies of parameters: whole ones of those that are stored in parts, and
+  /// converted ones.
   uint64_t gathered = 0;
   /// Messages between processes in transit; behind the arena.
   uint64_t staging = 0;

@@ -42,6 +42,12 @@
 // RUN: pp-run %t.more.mlir --parallelize="remat=auto memory-limit=45M" --dry-run --target=sm_90 | FileCheck %s --check-prefix=SMALL
 // RUN: pp-run %t.more.mlir --parallelize="remat=full" --dry-run --target=sm_90 | FileCheck %s --check-prefix=LEAST
 // RUN: not pp-opt %t.mlir --pp-parallelize="remat=auto memory-limit=100K" 2>&1 | FileCheck %s --check-prefix=NEVER
+// Without layers, remat=full helps nobody.
+// RUN: pp-opt %s --pp-parallelize="remat=full" -o %t.layers.mlir 2>&1 | FileCheck %s --check-prefix=LAYERS
+// LAYERS: warning: remat=full expects ops whose names have the numbers of layers, such as h.0.attn, got none: all of the forward pass is one layer, and computed again at once
+// A stage whose backward reads nothing of forward has one peak.
+// RUN: not pp-opt %s --pp-parallelize="pp=2 cuts=head remat=auto memory-limit=20K" 2>&1 | FileCheck %s --check-prefix=NOCHOICE
+// NOCHOICE: error: memory-limit=20.0 KiB is met by no choice of what is kept: a rank of stage 1 needs at least {{[0-9]+}} bytes
 // LARGE: flops_again=0, of_forward=0.0%
 // SMALL: rank 0  4{{[3-5]}}.{{[0-9]}} MiB
 // LEAST: rank 0  41.{{[0-9]}} MiB
@@ -62,8 +68,13 @@
 // NOTHING: error: keep="h.7" names no value that backward needs; names are those of ops' locations, such as h.0.attn, and an op may follow: "h.*.attn exp"
 // RUN: not pp-opt %t.mlir --pp-parallelize="keep=h.0 recompute=h.*.mlp" 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: error: {{.*}} is marked keep and recompute, by the plan's keys or by pp.checkpoint; leave one of them out
-// RUN: not pp-opt %t.mlir --pp-parallelize="tp=2 recompute=h.*.attn.c_proj" 2>&1 | FileCheck %s --check-prefix=REDUCES
-// REDUCES: error: {{.*}}h.0.attn.c_proj{{.*}} reduces or exchanges values between devices, which is never repeated; leave it out of recompute
+// RUN: not pp-opt %t.mlir --pp-parallelize="tp=2 recompute='h.*.attn.c_proj all_reduce'" 2>&1 | FileCheck %s --check-prefix=REDUCES
+// REDUCES: error: recompute="h.*.attn.c_proj all_reduce" names no value that backward needs and may compute again; names are those of ops' locations, such as h.0.attn, and an op may follow: "h.*.attn exp"; what reduces or exchanges values between devices is never repeated
+// A layer's name is that of its collectives, which stay.
+// RUN: pp-opt %t.mlir --pp-parallelize="tp=2 remat=none recompute=h.*.attn stop-after=pipeline" | FileCheck %s --check-prefix=STAYS
+// STAYS: pp.fragment backward
+// STAYS-NOT: pp.all_reduce max
+// STAYS: pp.exp
 // RUN: not pp-opt %t.mlir --pp-parallelize="remat=auto" 2>&1 | FileCheck %s --check-prefix=LIMIT
 // LIMIT: 'remat=auto' expects memory-limit=BYTES of a rank beside it, got none
 // RUN: not pp-opt %t.mlir --pp-parallelize="memory-limit=1G" 2>&1 | FileCheck %s --check-prefix=IDLE
@@ -74,3 +85,16 @@
 // MARKED: pp.fragment backward
 // MARKED-NOT: pp.tanh
 // MARKED: pp.fragment update
+
+func.func @main(%x: tensor<4x8xf32> {pp.name = "x", pp.role = #pp.role<input>},
+                %w: tensor<8x8xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<normal, 0.0, 0.1>},
+                %b: tensor<8x512xf32> {pp.name = "b", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>})
+    -> (tensor<f32> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+  %0 = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32> loc("body")
+  %1 = pp.tanh %0 : tensor<4x8xf32> loc("body")
+  %2 = pp.broadcast %1 dims [0, 1] : tensor<4x8xf32> -> tensor<4x8x512xf32> loc("head")
+  %3 = pp.broadcast %b dims [1, 2] : tensor<8x512xf32> -> tensor<4x8x512xf32> loc("head")
+  %4 = pp.add %2, %3 : tensor<4x8x512xf32> loc("head")
+  %loss = pp.reduce sum %4 dims [0, 1, 2] : tensor<4x8x512xf32> -> tensor<f32> loc("head")
+  return %loss : tensor<f32>
+}

@@ -72,7 +72,10 @@ protected:
 
   /// Partitions a training step of `model` and compares.
   void check(OwningOpRef<ModuleOp> model, const PlanOptions &options) {
-    SCOPED_TRACE(options.print());
+    std::string keys;
+    for (const auto &[key, value] : options.getValues())
+      keys += getInfo(key).name.str() + "=" + value + " ";
+    SCOPED_TRACE(keys);
     ModuleOp module = *model;
     ASSERT_TRUE(succeeded(buildPlan(module, options)));
     PassManager train(&context);

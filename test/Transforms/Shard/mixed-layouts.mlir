@@ -6,6 +6,9 @@
 // RUN: pp-opt %s --pp-parallelize="dp=2 microbatches=2 zero=3 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefixes=CHECK,EACH --implicit-check-not=pp.all_reduce
 // RUN: pp-opt %s --pp-parallelize="dp=2 zero=3 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefix=GATHERS --implicit-check-not=pp.all_gather
 // RUN: pp-opt %s --pp-parallelize="dp=2 zero=3 zero.gather=step optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefix=ONCE --implicit-check-not=pp.all_gather
+// With any stage, since nothing but the update reads what is wider.
+// RUN: pp-opt %s --pp-parallelize="dp=2 zero=1 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefix=ONCE --implicit-check-not=pp.all_gather
+// RUN: pp-opt %s --pp-parallelize="dp=2 zero=2 microbatches=2 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefix=ONCE --implicit-check-not=pp.all_gather
 // Of what is padded, too.
 // RUN: pp-opt %s --pp-parallelize="dp=3 zero=3 optimizer=sgd stop-after=spmd" | FileCheck %s --check-prefix=PADDED --implicit-check-not=pp.all_gather
 // RUN: pp-run %s --parallelize="dp=3 zero=3 optimizer=adamw" --steps=2 --verify --quiet

@@ -112,3 +112,24 @@ func.func @main(%w: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "w", p
   return %loss, %new : tensor<f32>, tensor<2x4xf32>
 }
 }
+
+// -----
+
+// A product that the step returns sums, and writes, in f32, though another
+// product reads it rounded.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[DOT:.*]] = pp.dot_general {{.*}} -> tensor<2x4xf32>
+// CHECK: %[[LOW:.*]] = pp.convert %[[DOT]] : tensor<2x4xf32> -> tensor<2x4xbf16>
+// CHECK: pp.dot_general %[[LOW]]
+// CHECK: return %{{.*}}, %[[DOT]]
+// GRADIENT: func.func @main
+module attributes {pp.plan = #pp.plan<mesh = <[]>, precision = "bf16">} {
+func.func @main(%w: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>},
+                %x: tensor<2x4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
+    -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}, tensor<2x4xf32> {pp.role = #pp.role<metric>, pp.name = "m"}) {
+  %dot = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
+  %out = pp.dot_general %dot, %w batch [] x [] contract [1] x [0] : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
+  %loss = pp.reduce sum %out dims [0, 1] : tensor<2x4xf32> -> tensor<f32>
+  return %loss, %dot : tensor<f32>, tensor<2x4xf32>
+}
+}

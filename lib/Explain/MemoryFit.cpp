@@ -44,10 +44,10 @@ void MemoryFit::addLevers() {
        ArrayRef(words)
            .drop_while([&](StringRef other) { return other != now; })
            .drop_front())
-    remat.steps.push_back([word, this](PlanOptions &plan) {
+    remat.steps.push_back([word, limit = limit](PlanOptions &plan) {
       plan.set(PlanKey::Remat, word);
       if (word == "auto")
-        plan.set(PlanKey::MemoryLimit, std::to_string(this->limit));
+        plan.set(PlanKey::MemoryLimit, std::to_string(limit));
     });
   if (remat.steps.size() > 1)
     remat.exact = remat.steps.size() - 1;
@@ -107,9 +107,11 @@ static SmallVector<std::string> splitWords(StringRef text) {
   return SmallVector<std::string>(words.begin(), words.end());
 }
 
+/// `key=value`, as splitWords() reads it.
 static std::string quote(StringRef word) {
   const bool isPlain = word.find_first_of(" \t\n\"'\\") == word.npos;
-  return isPlain ? word.str() : "'" + word.str() + "'";
+  const auto [key, value] = word.split('=');
+  return isPlain ? word.str() : (key + "='" + value + "'").str();
 }
 
 /// The user's keys with those of `changed` that differ, which go to `change`.

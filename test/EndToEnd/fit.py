@@ -25,6 +25,7 @@ MODEL = "gpt --layers=2 --hidden=64 --heads=4 --seq=32 --batch=16 --vocab=64"
 CASES = [
     ("", 0.8, "remat|microbatches"),
     ("dp=2", 0.7, "zero|remat|microbatches"),
+    ("dp=2 keep='h.0.attn exp'", 0.7, "zero|remat|microbatches"),
     ("dp=4 zero=1", 0.6, "microbatches=4 "),
     ("dp=2 tp=2 microbatches=2", 0.75, "zero|sequence|remat|microbatches"),
     ("tp=2", 0.02, None),

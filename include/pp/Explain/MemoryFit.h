@@ -40,7 +40,7 @@ public:
 
   /// Tries each step of each key alone: stronger remat and ZeRO, bf16, more
   /// micro-batches, pp and tp instead of dp, sequence. Leaves out stronger
-  /// steps that are refused.
+  /// steps that are refused. Where recomputation fits, remat=auto is tried, too.
   std::vector<KeyTrial> tryAlone();
 
   /// Finds a plan for as many devices whose ranks fit: of those that change the

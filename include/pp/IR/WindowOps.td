@@ -21,10 +21,11 @@ def PP_ConvolutionOp : PP_PureOp<"convolution", [PP_FindsElements, PP_ReadsMany]
     behind it (negative numbers cut elements off). Groups are batch dimensions.
     The result has batch dimensions, free ones of lhs, then of rhs, in order;
     its window dimensions are at the positions behind the arrow. Gradients of a
-    convolution are convolutions.
+    convolution are convolutions. Accumulates in f32 for bf16 and f16 operands;
+    the result's element type may be wider than the operands'.
     Constraints:
     - (convolution_c1) batch, contracting and window lists pair up and name distinct dimensions.
-    - (convolution_c2) batch and contracting dimensions have equal sizes; all share an element type.
+    - (convolution_c2) batch and contracting dimensions have equal sizes; operands share an element type, floats or integers as the result's.
     - (convolution_c3) one stride, low, high and dilation per window dimension; strides and dilations are at least 1.
     - (convolution_c4) the result's shape follows.
 

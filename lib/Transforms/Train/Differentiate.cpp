@@ -234,7 +234,7 @@ Value Differentiator::widen(Value sum, Type element) {
         {widen(op->getOperand(0), element), widen(op->getOperand(1), element)});
   if (op && op->hasTrait<MovesElements>() && op->getNumOperands() == 1)
     return rebuild({widen(op->getOperand(0), element)});
-  if (op && isa<DotGeneralOp>(op))
+  if (op && isa<DotGeneralOp, ConvolutionOp>(op))
     return rebuild(op->getOperands());
   if (auto reduce = llvm::dyn_cast_or_null<ReduceOp>(op)) {
     Value operand = reduce.getOperand();

@@ -133,3 +133,20 @@ func.func @main(%w: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "w", p
   return %loss, %dot : tensor<f32>, tensor<2x4xf32>
 }
 }
+
+// -----
+
+// Gradients of convolutions' weights are summed, and written, in f32.
+// CHECK-LABEL: func.func @main
+// GRADIENT: pp.convolution {{.*}} -> tensor<1x5x2x3xbf16>
+// GRADIENT: pp.convolution {{.*}} -> tensor<2x2x3xf32>
+module attributes {pp.plan = #pp.plan<mesh = <[]>, precision = "bf16">} {
+func.func @main(%w: tensor<2x2x3xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>},
+                %x: tensor<1x6x2x2xf32> {pp.role = #pp.role<input>, pp.name = "x"})
+    -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {
+  %y = pp.convolution %x, %w batch [] x [] contract [3] x [1] window [1] x [0] -> [1]
+      strides [1] low [0] high [0] dilation [1] x [1] : tensor<1x6x2x2xf32>, tensor<2x2x3xf32> -> tensor<1x5x2x3xf32>
+  %loss = pp.reduce sum %y dims [0, 1, 2, 3] : tensor<1x5x2x3xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+}

@@ -236,13 +236,16 @@ Value Differentiator::widen(Value sum, Type element) {
     return rebuild({widen(op->getOperand(0), element)});
   if (op && isa<DotGeneralOp, ConvolutionOp>(op))
     return rebuild(op->getOperands());
-  if (auto reduce = llvm::dyn_cast_or_null<ReduceOp>(op)) {
-    Value operand = reduce.getOperand();
-    return rebuild(ConvertOp::create(builder, sum.getLoc(),
-                                     ranked(operand).clone(element), operand)
-                       .getResult());
-  }
-  return ConvertOp::create(builder, sum.getLoc(), type, sum);
+  auto convert = [&](Value value) -> Value {
+    return ConvertOp::create(builder, sum.getLoc(),
+                             ranked(value).clone(element), value);
+  };
+  if (auto reduce = llvm::dyn_cast_or_null<ReduceOp>(op))
+    return rebuild(convert(reduce.getOperand()));
+  if (auto scatter = llvm::dyn_cast_or_null<ScatterAddOp>(op))
+    return rebuild({widen(scatter.getOperand(), element), scatter.getIndices(),
+                    convert(scatter.getUpdates())});
+  return convert(sum);
 }
 
 bool Differentiator::differentiateSoftmax(Operation *op, Value upstream) {

@@ -55,6 +55,11 @@ private:
   /// Finds the values that an op of rule Low reads, also through ops that move
   /// elements.
   void findWanted();
+  /// Whether the op reads its float operands in the low type.
+  bool wants(Operation *op) const;
+  /// Whether `reader` looks up rows of a parameter that other ops read in the
+  /// low type: a tied embedding, whose rows are equal if it is rounded first.
+  bool readsTied(Operation *reader) const;
   bool computesLow(Operation *op, PrecisionRule rule) const;
   void write(Operation *op);
   void convertOperands(Operation *op, bool toLow);
@@ -76,18 +81,26 @@ private:
   DenseMap<Value, Value> lowOf, wideOf;
 };
 
+bool PrecisionWriter::wants(Operation *op) const {
+  const PrecisionRule rule = rules.at(op);
+  return rule == PrecisionRule::Low ||
+         (rule == PrecisionRule::Moves && op->getNumResults() == 1 &&
+          wanted.contains(op->getResult(0)));
+}
+
 void PrecisionWriter::findWanted() {
-  for (Operation &op : llvm::reverse(main.getBody().front())) {
-    const PrecisionRule rule = rules.at(&op);
-    const bool wants =
-        rule == PrecisionRule::Low ||
-        (rule == PrecisionRule::Moves && op.getNumResults() == 1 &&
-         wanted.contains(op.getResult(0)));
-    if (wants)
+  for (Operation &op : llvm::reverse(main.getBody().front()))
+    if (wants(&op))
       for (Value operand : op.getOperands())
         if (isWide(operand))
           wanted.insert(operand);
-  }
+}
+
+bool PrecisionWriter::readsTied(Operation *reader) const {
+  auto lookup = dyn_cast<GatherOp>(reader);
+  return lookup && isShared(lookup.getOperand()) &&
+         llvm::any_of(lookup.getOperand().getUsers(),
+                      [&](Operation *user) { return wants(user); });
 }
 
 bool PrecisionWriter::computesLow(Operation *op, PrecisionRule rule) const {
@@ -97,6 +110,8 @@ bool PrecisionWriter::computesLow(Operation *op, PrecisionRule rule) const {
     return llvm::any_of(op->getOperands(), [&](Value operand) {
       return isWide(operand) || isLow(operand);
     });
+  if (rule == PrecisionRule::Rounds)
+    return readsTied(op);
   if (rule != PrecisionRule::Follows && rule != PrecisionRule::Moves)
     return false;
   bool isAnyLow = false;

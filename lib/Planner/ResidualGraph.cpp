@@ -231,6 +231,14 @@ bool ResidualGraph::crossesLayers(Value value) const {
          });
 }
 
+/// True if `op` writes what comes from other layers in another form alone.
+bool ResidualGraph::readsBoundaries(Operation *op) const {
+  return isCheap(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return !varying.contains(operand) || isa<BlockArgument>(operand) ||
+                  crossesLayers(operand);
+         });
+}
+
 bool ResidualGraph::isAllowed(Operation *op) {
   const bool isInLayer = !findLayerName(op).empty();
   auto isOfParameters = [&](Value operand) {
@@ -250,7 +258,7 @@ bool ResidualGraph::isAllowed(Operation *op) {
     if (!isInLayer)
       return isCheap(op) || (!hasLayers && isGraphOp(op));
     return (isGraphOp(op) || isCheap(op) || isa<AllGatherOp>(op)) &&
-           !crossesLayers(op->getResult(0));
+           (!crossesLayers(op->getResult(0)) || readsBoundaries(op));
   }
   llvm_unreachable("unknown technique");
 }

@@ -38,6 +38,9 @@ kind, axes or size be there:
 - A residual network over dp: one all_reduce of P with group norm. Batch norm adds
   four of the layer's channels per layer, one of which is its weight's gradient, so
   that this is not part of P.
+- In 16 bits a layer of a transformer with a heads keeps 32 s b h + 2 a s^2 b bytes with
+  remat=cheap, 18 s b h with selective, 2 s b h with full; parameters and states of AdamW
+  take 14 bytes each, their 16-bit copies among them.
 
   wire_bytes.py --bin=build/bin
 """
@@ -390,6 +393,32 @@ def images_errors(place):
         yield from differences(place, wanted, f"{norm} norm, dp={n} microbatches={m}")
 
 
+def activations_errors(place):
+    """Where a layer in 16 bits keeps more than Korthikanti et al. count, or a rank holds
+    other states than 16 bytes a parameter without its gradient."""
+    layers, s, b, h, a = 4, 1024, 8, 768, 12
+    text = place.make("pp-model", "gpt", f"--layers={layers}", f"--hidden={h}", f"--heads={a}",
+                      f"--seq={s}", f"--batch={b}", "--vocab=50257")
+    (place.folder / "layers.mlir").write_text(text)
+    count = sum(math.prod(shape) for _, shape in shapes(text))
+    plain, scores = s * b * h, a * s * s * b
+    for remat, form in (("cheap", 32 * plain + 2 * scores), ("selective", 18 * plain),
+                        ("full", 2 * plain)):
+        place.make("pp-run", "layers.mlir", "--dry-run", "--memory-report=memory.json",
+                   f"--parallelize=precision=bf16 remat={remat} optimizer=adamw")
+        program = json.loads((place.folder / "memory.json").read_text())["programs"][0]
+        # The first and the last layer are at the ends of what is computed.
+        kept = [layer["bytes"] for layer in program["layers"]
+                if layer["name"] in [f"h.{i}" for i in range(1, layers - 1)]]
+        if len(kept) != layers - 2 or not all(form <= size <= 1.03 * form for size in kept):
+            yield f"remat={remat}: expects {form} bytes of a layer, got {kept}"
+        memory = program["memory"]
+        if memory["parameters"] != 4 * count or memory["optimizer"] != 8 * count + 4:
+            yield f"remat={remat}: expects 4 and 8 bytes of {count} parameters, got {memory}"
+        if memory["gathered"] > 2 * count:  # but for norms, and what backward reads no more
+            yield f"remat={remat}: expects 2 bytes of {count} parameters, got {memory}"
+
+
 def main():
     with scratch.from_command_line(__doc__) as place:
         texts = {}
@@ -434,6 +463,7 @@ def main():
         errors += experts_errors(place)
         errors += sequences_errors(place, texts[MODEL])
         errors += images_errors(place)
+        errors += activations_errors(place)
     print("\n".join(sorted(padding)))
     print("\n".join(errors) or f"{ranks} ranks as the closed forms say")
     return 1 if errors else 0

@@ -91,6 +91,7 @@ private:
   void findReread();
   /// True if the ops that make and read `value` belong to different layers.
   bool crossesLayers(mlir::Value value) const;
+  bool readsBoundaries(mlir::Operation *op) const;
   /// True if computing `value` again would mean to compute it for all layers
   /// before.
   bool isOfEveryLayer(mlir::Value value);

@@ -187,8 +187,7 @@ void Differentiator::markSince(Operation *last, int64_t origin) {
   Block &body = main.getBody().front();
   auto first = last ? std::next(last->getIterator()) : body.begin();
   for (Operation &op : llvm::make_range(first, terminator->getIterator())) {
-    if (getOrigin(&op) < 0) // widen() repeats ops that have one
-      setOrigin(&op, origin);
+    setOrigin(&op, origin);
     backwardOps.push_back(&op);
   }
 }
@@ -222,27 +221,37 @@ Value Differentiator::readBack(Value value) {
 /// it, so that they are rounded once, when they leave it.
 Value Differentiator::widen(Value sum, Type element) {
   Operation *op = sum.getDefiningOp();
-  auto type = ranked(sum).clone(element);
+  // In the place of `op`: what it reads lives no longer for it.
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfterValue(sum);
+  auto take = [&](Operation *made) -> Value {
+    if (op)
+      setOrigin(made, getOrigin(op));
+    backwardOps.push_back(made);
+    return made->getResult(0);
+  };
+  auto convert = [&](Value value) -> Value {
+    return take(ConvertOp::create(builder, sum.getLoc(),
+                                  ranked(value).clone(element), value));
+  };
   auto rebuild = [&](ValueRange operands) {
     Operation *wider = builder.clone(*op);
     wider->setOperands(operands);
-    wider->getResult(0).setType(type);
-    return wider->getResult(0);
+    wider->getResult(0).setType(ranked(sum).clone(element));
+    return take(wider);
   };
-  if (op && isa<AddOp>(op))
+  if (!op)
+    return convert(sum);
+  if (isa<AddOp>(op))
     return rebuild(
         {widen(op->getOperand(0), element), widen(op->getOperand(1), element)});
-  if (op && op->hasTrait<MovesElements>() && op->getNumOperands() == 1)
+  if (op->hasTrait<MovesElements>() && op->getNumOperands() == 1)
     return rebuild({widen(op->getOperand(0), element)});
-  if (op && isa<DotGeneralOp, ConvolutionOp>(op))
+  if (isa<DotGeneralOp, ConvolutionOp>(op))
     return rebuild(op->getOperands());
-  auto convert = [&](Value value) -> Value {
-    return ConvertOp::create(builder, sum.getLoc(),
-                             ranked(value).clone(element), value);
-  };
-  if (auto reduce = llvm::dyn_cast_or_null<ReduceOp>(op))
+  if (auto reduce = dyn_cast<ReduceOp>(op))
     return rebuild(convert(reduce.getOperand()));
-  if (auto scatter = llvm::dyn_cast_or_null<ScatterAddOp>(op))
+  if (auto scatter = dyn_cast<ScatterAddOp>(op))
     return rebuild({widen(scatter.getOperand(), element), scatter.getIndices(),
                     convert(scatter.getUpdates())});
   return convert(sum);

@@ -26,15 +26,15 @@
 // CHECK: return {{.*}} : tensor<f32>
 
 // The softmax's gradient reads what the product reads; gradients of parameters
-// are products and sums in f32.
+// are products and sums in f32, each in the place of the one that it is formed of.
 // GRADIENT: %[[P:.*]] = pp.div
 // GRADIENT: %[[PLOW:.*]] = pp.convert %[[P]]
+// GRADIENT: %[[DW1:.*]] = pp.dot_general {{.*}} : tensor<{{.*}}bf16>, tensor<{{.*}}bf16> -> tensor<4x4xf32>
 // GRADIENT: %[[PAGAIN:.*]] = pp.convert %[[PLOW]] {{.*}} -> tensor<2x4xf32>
 // GRADIENT: pp.mul %{{.*}}, %[[PAGAIN]]
 // GRADIENT: %[[DB:.*]] = pp.reduce sum %{{.*}} dims [0] {{.*}} : tensor<2x4xf32> -> tensor<4xf32>
-// GRADIENT: %[[DW1:.*]] = pp.dot_general {{.*}} : tensor<{{.*}}bf16>, tensor<{{.*}}bf16> -> tensor<4x4xf32>
 // GRADIENT: %[[DW0:.*]] = pp.dot_general {{.*}} : tensor<{{.*}}bf16>, tensor<{{.*}}bf16> -> tensor<4x4xf32>
-// GRADIENT: %[[DW:.*]] = pp.add {{.*}} : tensor<4x4xf32>
+// GRADIENT: %[[DW:.*]] = pp.add %[[DW0]], %[[DW1]] {{.*}} : tensor<4x4xf32>
 // GRADIENT: return %{{.*}}, %{{.*}}, %[[DW]], %[[DB]]
 module attributes {pp.plan = #pp.plan<mesh = <[]>, precision = "bf16">} {
 func.func @main(%table: tensor<8x4xf32> {pp.role = #pp.role<param>, pp.name = "table", pp.init = #pp.init<zeros>},

@@ -136,6 +136,18 @@ void pp::printDims(AsmPrinter &printer, ArrayRef<DimShardingAttr> dims) {
   printer << "]";
 }
 
+ParseResult pp::parseKey(AsmParser &parser, StringRef &key) {
+  if (parser.parseKeyword(&key))
+    return failure();
+  while (succeeded(parser.parseOptionalMinus())) {
+    StringRef part;
+    if (parser.parseKeyword(&part))
+      return failure();
+    key = StringRef(key.begin(), part.end() - key.begin()); // of one text
+  }
+  return parser.parseEqual();
+}
+
 ParseResult
 pp::parseEntries(AsmParser &parser,
                  llvm::function_ref<ParseResult(StringRef, SMLoc)> parseValue,
@@ -145,7 +157,7 @@ pp::parseEntries(AsmParser &parser,
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc loc = parser.getCurrentLocation();
     StringRef key;
-    if (parser.parseKeyword(&key) || parser.parseEqual())
+    if (parseKey(parser, key))
       return failure();
     if (!seen.insert(key).second)
       return parser.emitError(loc) << "expects " << key << " once";

@@ -47,6 +47,9 @@ mlir::ParseResult parseDims(mlir::AsmParser &parser,
                             llvm::SmallVectorImpl<DimShardingAttr> &dims);
 void printDims(mlir::AsmPrinter &printer, llvm::ArrayRef<DimShardingAttr> dims);
 
+/// `key = `, also of words with hyphens: `memory-limit = `.
+mlir::ParseResult parseKey(mlir::AsmParser &parser, llvm::StringRef &key);
+
 /// `, key = ` repeated until `>`, no key twice, nor `first`, which was read
 /// before; `parseValue` handles one key.
 mlir::ParseResult

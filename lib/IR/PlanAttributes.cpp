@@ -326,7 +326,7 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
   NamedAttrList settings;
   StringRef first;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseLess() || parser.parseKeyword(&first) || parser.parseEqual())
+  if (parser.parseLess() || parseKey(parser, first))
     return {};
   auto parseValue = [&](StringRef key, SMLoc keyLoc) -> ParseResult {
     if (key == "mesh") {

@@ -73,6 +73,7 @@ func.func @main(%x: tensor<8x64xf32> {pp.name = "x", pp.role = #pp.role<input>},
 """
 TWO_SAMPLES = "resnet --width=8 --image=8 --batch=2 --classes=4 --dtype=f64"
 LARGE = "gpt --layers=2 --hidden=128 --heads=4 --seq=64 --batch=16 --vocab=256"
+REALS = "mlp --layers=3 --input=256 --hidden=512 --batch=512"  # whose inputs are f32
 SMALL = "gpt --dtype=bf16 --layers=3 --hidden=20 --heads=4 --seq=8 --batch=16 --vocab=32"
 PLAN = """#pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage, "dp"=2]>, schedule = "1f1b",
          optimizer = #pp.optimizer<sgd, lr = 1.0e-2>, threads = 1>"""
@@ -117,6 +118,10 @@ def main():
             if code or found["judge"] != "one device" or not found["gradients"] > 0:
                 errors.append(f"large.mlir [{goal}]: expects one device to differ by rounding, "
                               f"got exit {code}: {found}")
+        tools.call("pp-model", *REALS.split(), "-o", "reals.mlir").check_returncode()
+        code, found = verify("reals.mlir", "dp=2 precision=bf16 optimizer=sgd lr=1e-2")
+        if code or found["judge"] != "one device" or found["class"] != "low precision":
+            errors.append(f"reals.mlir: expects to be measured against f64, got exit {code}: {found}")
         for name, sizes, judge in (("small", SMALL, "interpreter"),
                                    ("half", SMALL.replace("bf16", "f16"), "interpreter"),
                                    ("low", f"{LARGE} --dtype=bf16", "one device")):

@@ -2,9 +2,10 @@
 // RUN: pp-opt %s | pp-opt | FileCheck %s
 
 // CHECK-LABEL: module attributes
-// CHECK-SAME: #pp.plan<mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b", threads = 1, seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {}], 0>], cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.000000e-03, clip = 1.000000e+00>>
+// CHECK-SAME: #pp.plan<mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b", threads = 1, remat = "auto", memory-limit = "1GiB", seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {}], 0>], cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.000000e-03, clip = 1.000000e+00>>
 module attributes {pp.plan = #pp.plan<
     mesh = <["mb"=4 : time, "pp"=2 : stage, "dp"=2, "tp"=2]>, schedule = "1f1b",
+    remat = "auto", memory-limit = "1GiB",
     seeds = [#pp.seed<"tokens", [{"mb", "dp"}, {}], 0>],
     cuts = [42], optimizer = #pp.optimizer<adamw, lr = 1.0e-3, clip = 1.0>, threads = 1>} {
   // CHECK: pp.mesh @mesh = <["mb"=4 : time, "dp"=2, "tp"=2]>

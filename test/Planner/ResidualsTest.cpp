@@ -112,7 +112,8 @@ TEST(Residuals, CostLeastForAPrice) {
   }
 }
 
-/// Twelve equal layers: as many run again as the budget asks for.
+/// Twelve equal layers: as many run again as the budget asks for, which no one
+/// price of a byte yields, nor needs a search.
 TEST(Residuals, MixEqualLayers) {
   Nodes nodes;
   for (unsigned layer = 0; layer < 12; ++layer) {
@@ -121,7 +122,7 @@ TEST(Residuals, MixEqualLayers) {
     nodes.push_back({100, 1000, {first}, true});
     nodes.push_back({50, 10, {first + 1}, true});
   }
-  const auto found = fitResiduals(nodes, 12 * 10 + 5 * 100 + 30);
+  const auto found = fitResiduals(nodes, 12 * 10 + 5 * 100 + 30, /*steps=*/0);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->choice.work, 7 * 1000 + 12 * 10);
   EXPECT_GE(found->leastWork, found->choice.work - 1000); // part of a layer

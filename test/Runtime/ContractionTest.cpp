@@ -113,6 +113,26 @@ TEST(Contraction, PlansRoomForEveryWay) {
     }
 }
 
+/// With AVX-512, bf16 is multiplied as it is, and dense factors are not copied.
+TEST(Contraction, ReadsLowTypesWhereTheyLie) {
+  const Sample sample({{},
+                       512,
+                       512,
+                       512,
+                       Layout::rows,
+                       Layout::rows,
+                       Layout::rows,
+                       ppx::ElementType_bf16,
+                       ppx::ElementType_bf16});
+  const cpu::Way way =
+      cpu::waysFor(sample.contraction, /*avx512=*/true).front();
+  EXPECT_EQ(way.multiplied, ppx::ElementType_bf16);
+  const cpu::BlockedProduct product(sample.contraction, way);
+  EXPECT_TRUE(product.isTaken());
+  EXPECT_EQ(product.lhsElements, 0u);
+  EXPECT_EQ(product.rhsElements, 0u);
+}
+
 TEST(Contraction, CutsWhatIsLarge) {
   check({{}, 1100, 300, 40}, 2);
   check({{}, 90, 2100, 60, Layout::rows, Layout::columns}, 2);

@@ -194,14 +194,20 @@ bool StageLowering::isGathered(FragmentOp fragment, OpResult value) {
 }
 
 /// A prologue makes what the step computes with instead of parameters, such as
-/// their 16-bit copies. A gradient is held for the update; a value that is added
-/// to a sum at once is none, and MicroBatchSums adds the sum's slot.
+/// their 16-bit copies. A gradient is held for the update, reduced where it
+/// lies; a value that is added to a sum at once is none, and MicroBatchSums
+/// adds the sum's slot.
 SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
   if (fragment.getPhase() == Phase::Prologue)
     return SlotClass::Gathered;
   if (fragment.getPhase() == Phase::Forward)
     return SlotClass::Activation;
   for (OpOperand &use : bodyValue.getUses()) {
+    if (auto reduce = dyn_cast<AllReduceOp>(use.getOwner());
+        reduce &&
+        classOf(fragment, reduce->getResult(use.getOperandNumber())) ==
+            SlotClass::Gradient)
+      return SlotClass::Gradient;
     if (!isa<YieldOp>(use.getOwner()))
       continue;
     for (Operation *user :

@@ -11,3 +11,9 @@
 // CHECK: pp.step
 // CHECK-LABEL: pp.program @stage1 ranks [4, 5, 6, 7]
 // CHECK: pp.emit output 0
+
+// A gradient is one where it is made, too, and not only once it is reduced.
+// RUN: pp-model mlp --layers=2 --input=48 --hidden=64 --classes=16 --batch=32 \
+// RUN:   | pp-opt --pp-parallelize="dp=2 optimizer=sgd lr=0.1" | FileCheck %s --check-prefix=GRADIENTS
+// GRADIENTS: pp.slot "matmul_{{.*}}" gradient at {{.*}} : tensor<64x16xf32>
+// GRADIENTS: pp.slot "matmul_{{.*}}" gradient at {{.*}} : tensor<48x64xf32>

@@ -278,11 +278,15 @@ bool ResidualGraph::isOfEveryLayer(Value value) {
   return !isWithinLayer && heldOver.contains(value) && chained.contains(value);
 }
 
-bool ResidualGraph::isMarked(Operation *op, Checkpoint mark) {
+static bool hasMark(Operation *op, Checkpoint mark) {
   auto own = op->getAttrOfType<CheckpointAttr>(attrs::kCheckpoint);
+  return own && own.getValue() == mark;
+}
+
+bool ResidualGraph::isMarked(Operation *op, Checkpoint mark) {
   ValuePatterns &patterns =
       mark == Checkpoint::Keep ? marks.keep : marks.recompute;
-  return patterns.match(op) || (own && own.getValue() == mark);
+  return patterns.match(op) || hasMark(op, mark);
 }
 
 /// What does not depend on the batch, such as a mask, belongs to all layers.
@@ -299,6 +303,8 @@ bool ResidualGraph::mayRepeat(Value value) {
     return false;
   const bool isToKeep =
       varying.contains(value) && isMarked(op, Checkpoint::Keep);
+  if (!canRepeat(op) && hasMark(op, Checkpoint::Recompute))
+    contradiction = op;
   if (isToRepeat(value)) {
     if (isToKeep)
       contradiction = op;
@@ -354,10 +360,13 @@ void ResidualGraph::addNode(Value value, bool isRepeatable, bool isNeeded) {
 LogicalResult ResidualGraph::verify() const {
   if (!contradiction)
     return success();
-  return contradiction->emitOpError()
-         << "of \"" << getOpName(contradiction)
-         << "\" is marked keep and recompute, by the plan's keys or by "
-            "pp.checkpoint; leave one of them out";
+  InFlightDiagnostic error = contradiction->emitOpError()
+                             << "of \"" << getOpName(contradiction) << "\" ";
+  if (canRepeat(contradiction))
+    return error << "is marked keep and recompute, by the plan's keys or by "
+                    "pp.checkpoint; leave one of them out";
+  return error << "reduces or exchanges values between devices, which is never "
+                  "repeated; leave its pp.checkpoint out";
 }
 
 double ResidualGraph::getWork(const ResidualChoice &choice) const {

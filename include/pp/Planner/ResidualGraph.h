@@ -58,7 +58,8 @@ public:
   /// Whether names tell layers apart.
   bool areLayersKnown() const { return hasLayers; }
   int64_t getStage() const { return FragmentOp(forward).getStage(); }
-  /// Reports a value that is to be computed again and to be kept.
+  /// Reports a value that is to be computed again but cannot be, or that is to
+  /// be kept as well.
   mlir::LogicalResult verify() const;
   /// The FLOPs of what is computed again.
   double getWork(const ResidualChoice &choice) const;

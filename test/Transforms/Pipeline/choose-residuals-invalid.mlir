@@ -45,7 +45,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>>} {
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"}) -> tensor<4xf32> {
     %f:2 = pp.fragment forward stage 0 (%x) {
     ^bb0(%a: tensor<4xf32>):
-      // expected-error@unknown {{of "h.0.attn" reduces or exchanges values between devices, which is never repeated; leave it out of recompute}}
+      // expected-error@unknown {{of "h.0.attn" reduces or exchanges values between devices, which is never repeated; leave its pp.checkpoint out}}
       %t = pp.all_reduce sum %a over @mesh ["tp"] {pp.checkpoint = #pp.checkpoint<recompute>} : (tensor<4xf32>) -> tensor<4xf32> loc("h.0.attn")
       pp.yield %a, %t : tensor<4xf32>, tensor<4xf32>
     } : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
@@ -59,13 +59,13 @@ module attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>>} {
 
 // -----
 
-// Nor is an exchange.
+// Nor is an exchange, and nothing else has the name.
+// expected-error@+1 {{recompute="h.0.moe" names no value that backward needs and may compute again}}
 module attributes {pp.plan = #pp.plan<mesh = <["ep"=2]>, recompute = "h.0.moe">} {
   pp.mesh @mesh = <["ep"=2]>
   func.func @main(%x: tensor<2x4xf32> {pp.role = #pp.role<input>, pp.name = "x"}) -> tensor<4x2xf32> {
     %f:2 = pp.fragment forward stage 0 (%x) {
     ^bb0(%a: tensor<2x4xf32>):
-      // expected-error@unknown {{of "h.0.moe" reduces or exchanges values between devices, which is never repeated; leave it out of recompute}}
       %t = pp.all_to_all %a split 1 concat 0 over @mesh ["ep"] : tensor<2x4xf32> -> tensor<4x2xf32> loc("h.0.moe")
       pp.yield %a, %t : tensor<2x4xf32>, tensor<4x2xf32>
     } : (tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<4x2xf32>)
@@ -80,7 +80,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["ep"=2]>, recompute = "h.0.moe">}
 // -----
 
 // Names of values that backward does not read.
-// expected-error@+1 {{recompute="h.7" names no value that backward needs; names are those of ops' locations, such as h.0.attn, and an op may follow: "h.*.attn exp"}}
+// expected-error@+1 {{recompute="h.7" names no value that backward needs and may compute again; names are those of ops' locations, such as h.0.attn, and an op may follow: "h.*.attn exp"; what reduces or exchanges values between devices is never repeated}}
 module attributes {pp.plan = #pp.plan<mesh = <[]>, keep = "h.0.mlp", recompute = "h.7">} {
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"}) -> tensor<4xf32> {
     %f:2 = pp.fragment forward stage 0 (%x) {

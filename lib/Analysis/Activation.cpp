@@ -5,7 +5,9 @@
 // Expressions are evaluated in f64 at a few places. Two functions that agree at
 // all of them to far less than what tells GELU's two definitions from each
 // other (3e-4) are the same. Constants are those of the module, which rounded
-// them to its type.
+// them to its type. A library computes in f32 at least, and rounds the result
+// to the operand's type: converts between no narrower floats are looked
+// through.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Analysis/Contraction.h"
@@ -45,10 +47,9 @@ std::optional<double> evaluate(Operation *op, double a, double b) {
       .Case([&](TanhOp) { return std::tanh(a); })
       .Case([&](ErfOp) { return std::erf(a); })
       .Case([&](LogisticOp) { return 1 / (1 + std::exp(-a)); })
+      .Case([&](ConvertOp) { return a; })
       .Default([](Operation *) { return std::nullopt; });
 }
-
-bool canEvaluate(Operation *op) { return op && evaluate(op, 1, 1); }
 
 /// The ops that read a value, evaluated on samples of it.
 class Expression {
@@ -57,6 +58,7 @@ public:
   std::optional<Activation> match();
 
 private:
+  bool isElement(Operation *op) const;
   const Samples *sample(Value value);
   bool sampleOthers(Value value);
   std::optional<EpilogueKind> kindOf(Operation *op);
@@ -75,6 +77,16 @@ Expression::Expression(Value value)
     places[i] = -6.03 + 0.431 * double(i);
     factors[i] = i % 3 == 0 ? 1 : i % 3 == 1 ? -0.75 : 2.5;
   }
+}
+
+/// Whether `op` computes each element from those of its operands, no less
+/// exactly than the value's type has it.
+bool Expression::isElement(Operation *op) const {
+  return op && op->getNumResults() == 1 && op->getNumOperands() <= 2 &&
+         evaluate(op, 1, 1) &&
+         ranked(op->getResult(0)).getShape() == ranked(value).getShape() &&
+         (!isa<ConvertOp>(op) ||
+          keepsFloats(op, ranked(value).getElementType()));
 }
 
 /// The samples of a known value or of a constant; otherwise null.
@@ -102,7 +114,10 @@ bool Expression::sampleOthers(Value operand) {
       continue;
     }
     Operation *op = next.getDefiningOp();
-    if (!op || op->getBlock() != block || !canEvaluate(op)) {
+    // What is rounded to the value's type is a tensor of its own.
+    const bool isRounded =
+        isa_and_present<ConvertOp>(op) && next.getType() == value.getType();
+    if (!op || op->getBlock() != block || !isElement(op) || isRounded) {
       if (input || next.getType() != value.getType())
         return false;
       input = next;
@@ -201,8 +216,7 @@ std::optional<Activation> Expression::match() {
     for (size_t count = 0; !work.empty() && count < kMostOps; ++count) {
       Operation *op = *work.begin();
       work.erase(work.begin());
-      if (op->getNumResults() != 1 || op->getNumOperands() > 2 ||
-          !canEvaluate(op) || op->getResult(0).getType() != value.getType())
+      if (!isElement(op))
         continue;
       bool isKnown = true;
       for (Value operand : op->getOperands())
@@ -215,8 +229,9 @@ std::optional<Activation> Expression::match() {
         result[i] = *evaluate(op, (*sample(op->getOperand(0)))[i],
                               (*sample(op->getOperands().back()))[i]);
       known.insert({op->getResult(0), result});
-      if (auto kind = kindOf(op))
-        return collect(op, *kind);
+      if (op->getResult(0).getType() == value.getType())
+        if (auto kind = kindOf(op))
+          return collect(op, *kind);
       pushUsers(op->getResult(0));
     }
   }

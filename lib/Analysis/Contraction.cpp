@@ -361,8 +361,12 @@ bool ContractionMatcher::addActivation(const Activation &activation,
   return true;
 }
 
-/// `sum` is result number `result` of the kernel.
+/// `sum` is result number `result` of the kernel, of the product's type: a
+/// library rounds it to that.
 bool ContractionMatcher::addSums(Operation *sum, unsigned result) {
+  if (getElementTypeOrSelf(sum->getResult(0)) !=
+      getElementTypeOrSelf(product->result))
+    return false;
   for (const unsigned operand : {0, 1}) {
     if (!isSumOfOperand(sum, op, operand))
       continue;
@@ -452,13 +456,19 @@ bool pp::isSumOfOperand(Operation *op, Operation *product, unsigned index) {
   auto sum = dyn_cast<ReduceOp>(op);
   auto dot = dyn_cast<DotGeneralOp>(product);
   if (!sum || !dot || sum.getReduction() != Reduction::Sum ||
-      sum.getOperand() != dot->getOperand(index) || !dot.getLhsBatch().empty())
+      !dot.getLhsBatch().empty())
     return false;
-  SmallVector<int64_t> added(sum.getDimensions()),
+  Value operand = dot->getOperand(index), added = sum.getOperand();
+  while (added != operand &&
+         keepsFloats(added.getDefiningOp(), ranked(operand).getElementType()))
+    added = added.getDefiningOp()->getOperand(0);
+  if (added != operand)
+    return false;
+  SmallVector<int64_t> dims(sum.getDimensions()),
       contracted(index == 0 ? dot.getLhsContract() : dot.getRhsContract());
-  llvm::sort(added);
+  llvm::sort(dims);
   llvm::sort(contracted);
-  return added == contracted;
+  return dims == contracted;
 }
 
 std::optional<double> pp::getConstantFactor(Operation *op, Value value) {

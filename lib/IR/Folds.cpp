@@ -58,20 +58,6 @@ OpFoldResult SelectOp::fold(FoldAdaptor) {
   return getSplat(getPredicate()) == 0.0 ? getOnFalse() : Value();
 }
 
-/// True if every value of `from` is one of `to`.
-static bool isExact(Type from, Type to) {
-  if (from.isInteger(1))
-    return true;
-  auto toFloat = dyn_cast<FloatType>(to);
-  if (auto fromFloat = dyn_cast<FloatType>(from))
-    return toFloat && APFloat::isRepresentableBy(fromFloat.getFloatSemantics(),
-                                                 toFloat.getFloatSemantics());
-  const unsigned width = from.getIntOrFloatBitWidth();
-  return toFloat
-             ? width <= APFloat::semanticsPrecision(toFloat.getFloatSemantics())
-             : width <= to.getIntOrFloatBitWidth();
-}
-
 OpFoldResult ConvertOp::fold(FoldAdaptor) {
   if (getOperand().getType() == getType())
     return getOperand();

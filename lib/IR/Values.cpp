@@ -24,9 +24,40 @@ bool pp::isNarrowFloat(Type element) {
   return type && type.getWidth() < 32;
 }
 
+bool pp::isExact(Type from, Type to) {
+  if (from.isInteger(1))
+    return true;
+  auto toFloat = dyn_cast<FloatType>(to);
+  if (auto fromFloat = dyn_cast<FloatType>(from))
+    return toFloat && APFloat::isRepresentableBy(fromFloat.getFloatSemantics(),
+                                                 toFloat.getFloatSemantics());
+  const unsigned width = from.getIntOrFloatBitWidth();
+  return toFloat
+             ? width <= APFloat::semanticsPrecision(toFloat.getFloatSemantics())
+             : width <= to.getIntOrFloatBitWidth();
+}
+
+bool pp::keepsFloats(Operation *op, Type element) {
+  auto convert = dyn_cast_or_null<ConvertOp>(op);
+  return convert && isa<FloatType>(element) &&
+         llvm::all_of(ValueRange{convert.getOperand(), convert.getResult()},
+                      [&](Value value) {
+                        Type its = ranked(value).getElementType();
+                        return isa<FloatType>(its) && isExact(element, its);
+                      });
+}
+
+static bool isFloat(Value value) {
+  return isa<FloatType>(ranked(value).getElementType());
+}
+
 std::optional<double> pp::getSplat(Value value) {
+  SmallVector<FloatType> types; ///< of converts, the last first
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<BroadcastOp, ReshapeOp, TransposeOp>(op))
+    if (auto convert = dyn_cast<ConvertOp>(op);
+        convert && isFloat(value) && isFloat(convert.getOperand()))
+      types.push_back(cast<FloatType>(ranked(value).getElementType()));
+    else if (!isa<BroadcastOp, ReshapeOp, TransposeOp>(op))
       break;
     value = op->getOperand(0);
   }
@@ -35,8 +66,15 @@ std::optional<double> pp::getSplat(Value value) {
                           : SplatElementsAttr();
   if (!literal)
     return std::nullopt;
-  if (isa<FloatType>(literal.getElementType()))
-    return literal.getSplatValue<APFloat>().convertToDouble();
+  if (isa<FloatType>(literal.getElementType())) {
+    APFloat number = literal.getSplatValue<APFloat>();
+    for (FloatType type : llvm::reverse(types)) {
+      bool losesInfo;
+      number.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                     &losesInfo);
+    }
+    return number.convertToDouble();
+  }
   APInt integer = literal.getSplatValue<APInt>();
   return literal.getElementType().isInteger(1)
              ? static_cast<double>(integer.getBoolValue())

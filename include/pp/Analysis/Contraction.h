@@ -33,8 +33,9 @@ matchContraction(mlir::func::FuncOp kernel);
 /// The constant by which `op` multiplies its operand `value`, if it does.
 std::optional<double> getConstantFactor(mlir::Operation *op, mlir::Value value);
 
-/// Whether `op` sums operand `index` (0 lhs, 1 rhs) of a product over exactly
-/// the dimensions that the product contracts.
+/// Whether `op` sums operand `index` (0 lhs, 1 rhs) of a product, or the same
+/// numbers as wider floats, over exactly the dimensions that the product
+/// contracts.
 bool isSumOfOperand(mlir::Operation *op, mlir::Operation *product,
                     unsigned index);
 

@@ -31,8 +31,18 @@ bool isTensor(mlir::Type type);
 /// it, and it is computed and summed in f32.
 bool isNarrowFloat(mlir::Type element);
 
+/// Whether every value of element type `from` is one of `to`.
+bool isExact(mlir::Type from, mlir::Type to);
+
+/// Whether `op` converts floats and loses no bits of those of type `element`:
+/// they are the same behind it, and what is computed from them is rounded no
+/// more than `element` itself rounds it. Who computes no less exactly may look
+/// through it.
+bool keepsFloats(mlir::Operation *op, mlir::Type element);
+
 /// The number that every element of `value` is known to equal, if any: a
-/// literal behind ops that only repeat or move elements. For i1: 0 or 1.
+/// literal behind ops that only repeat or move elements, or round it. For i1: 0
+/// or 1.
 std::optional<double> getSplat(mlir::Value value);
 
 /// The identity element of `reduction`.

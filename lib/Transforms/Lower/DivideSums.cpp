@@ -253,10 +253,18 @@ static RankedTensorType inF32IfNarrow(RankedTensorType type) {
 
 /// A product may take it along.
 static bool isSumBesideProduct(ReduceOp sum) {
-  return llvm::any_of(sum.getOperand().getUsers(), [&](Operation *user) {
+  auto isBeside = [&](Operation *user) {
     return isContraction(user) &&
            (isSumOfOperand(sum, user, 0) || isSumOfOperand(sum, user, 1));
-  });
+  };
+  for (Value added = sum.getOperand();;) {
+    if (llvm::any_of(added.getUsers(), isBeside))
+      return true;
+    auto convert = added.getDefiningOp<ConvertOp>();
+    if (!convert)
+      return false;
+    added = convert.getOperand();
+  }
 }
 
 bool pp::divideFewSums(ReduceOp sum, const pprt::KernelTuning &tuning) {

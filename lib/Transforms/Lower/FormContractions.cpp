@@ -21,6 +21,7 @@
 #include "pp/Analysis/Contraction.h"
 #include "pp/Analysis/StridedView.h"
 #include "pp/IR/PaddedRows.h"
+#include "pp/IR/Values.h"
 
 using namespace mlir;
 using namespace pp;
@@ -93,6 +94,37 @@ SmallVector<Operation *> viewsBehind(Value value) {
   return views;
 }
 
+/// The literal that `value` repeats, rounded or not, and what leads from there
+/// to it, the last op first; nothing if there is none.
+SmallVector<Operation *> literalBehind(Value value) {
+  SmallVector<Operation *> ops;
+  for (Operation *op = value.getDefiningOp(); op;
+       op = op->getOperand(0).getDefiningOp()) {
+    ops.push_back(op);
+    if (isa<ConstantOp>(op))
+      return ops;
+    if (!isViewOp(op) && !(isa<ConvertOp>(op) && getSplat(value)))
+      break;
+  }
+  return {};
+}
+
+/// A sum of operand `index` of `product`, also behind converts of `operand`.
+Operation *findSum(Value operand, Operation *product, unsigned index) {
+  Type element = ranked(product->getOperand(index)).getElementType();
+  Operation *sum = nullptr;
+  for (Operation *user : operand.getUsers()) {
+    if (user->getBlock() != product->getBlock())
+      continue;
+    if (isSumOfOperand(user, product, index))
+      sum = user;
+    else if (keepsFloats(user, element))
+      if (Operation *behind = findSum(user->getResult(0), product, index))
+        sum = behind;
+  }
+  return sum;
+}
+
 void ContractionFormer::collect(bool withActivations) {
   lhsViews = viewsBehind(product->getOperand(0));
   rhsViews = viewsBehind(product->getOperand(1));
@@ -110,10 +142,8 @@ void ContractionFormer::collect(bool withActivations) {
   }
   sum = nullptr;
   for (unsigned index : {0, 1})
-    for (Operation *user : product->getOperand(index).getUsers())
-      if (user->getBlock() == product->getBlock() &&
-          isSumOfOperand(user, product, index))
-        sum = user;
+    if (Operation *found = findSum(product->getOperand(index), product, index))
+      sum = found;
 }
 
 /// Clones views, given from the last back, onto a new argument of `body`.
@@ -148,15 +178,11 @@ void ContractionFormer::cloneResultOps(ArrayRef<ResultStep> steps, Block *body,
       if (mapping.contains(operand))
         continue;
       SmallVector<Operation *> views = viewsBehind(operand);
-      Value base = views.empty() ? operand : views.back()->getOperand(0);
-      if (auto constant = base.getDefiningOp<ConstantOp>()) {
-        cloneBare(constant);
-        for (Operation *view : llvm::reverse(views))
-          cloneBare(view);
-      } else {
+      for (Operation *literal : llvm::reverse(literalBehind(operand)))
+        cloneBare(literal);
+      if (!mapping.contains(operand))
         mapping.map(operand, views.empty() ? argumentFor(operand)
                                            : cloneViews(views, body, mapping));
-      }
     }
     cloneBare(op);
   };
@@ -277,9 +303,11 @@ bool ContractionFormer::tryToForm(Absorption absorption) {
   for (Value output : ArrayRef(outputs).drop_back(absorption.withSum))
     results.push_back(mapping.lookup(output));
   if (absorption.withSum) {
+    Value operand = isSumOfOperand(sum, product, 0) ? lhs : rhs;
+    if (Type type = sum->getOperand(0).getType(); operand.getType() != type)
+      operand = ConvertOp::create(builder, sum->getLoc(), type, operand);
     Operation *added = builder.clone(*sum);
-    added->setOperand(0,
-                      sum->getOperand(0) == product->getOperand(0) ? lhs : rhs);
+    added->setOperand(0, operand);
     dropOtherMarks(added);
     results.push_back(added->getResult(0));
   }

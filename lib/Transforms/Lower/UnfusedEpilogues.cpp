@@ -128,7 +128,7 @@ bool EpilogueFormer::computeFromGiven() {
           read = applied(view, read);
         operand.set(read);
       }
-      clone->getResult(0).setType(type);
+      clone->getResult(0).setType(type.clone(ranked(value).getElementType()));
       builder.insert(clone);
       mapping.map(value, clone->getResult(0));
     }

@@ -197,11 +197,6 @@ Status findSums(const ppx::ContractionT &c, const ppx::EpilogueT &epilogue,
   if (c.alpha != 1)
     return refuse("sums beside a product that is not scaled",
                   "a factor of " + std::to_string(c.alpha));
-  // They would be rounded to out's type.
-  if (c.element != c.out_element)
-    return refuse("sums of out's type",
-                  std::string(ppx::EnumNameElementType(c.element)) + " to " +
-                      ppx::EnumNameElementType(c.out_element));
   const bool isLeft = isLhs != products.isSwapped;
   if (c.k == 1 || extent == 1 ||
       (isLeft ? products.left : products.right).isTransposed == isLeft) {

@@ -370,3 +370,134 @@ func.func @main(%dy: tensor<16x8xf64>, %w: tensor<24x8xf64>, %v: tensor<16x24xf6
   %dx = pp.add %left, %right : tensor<16x24xf64>
   return %dx : tensor<16x24xf64>
 }
+
+// -----
+
+// What mixed precision makes of GELU: between converts it is computed in f32, and a literal is
+// rounded.
+// CHECK-LABEL: func.func @main
+// GPU-NEXT: %[[Y:.*]]:2 = pp.launch @matmul_0(%arg0, %arg1, %arg2)
+// GPU-NEXT: return %[[Y]]#0, %[[Y]]#1
+// CPU-NEXT: %[[V:.*]] = pp.launch @matmul_0(%arg0, %arg1, %arg2)
+// CPU-NEXT: pp.launch @fused_0(%[[V]])
+func.func @main(%x: tensor<16x8xbf16>, %w: tensor<8x24xbf16>, %b: tensor<24xbf16>) -> (tensor<16x24xbf16>, tensor<16x24xbf16>) {
+  %half_s = pp.constant dense<5.0e-01> : tensor<f32>
+  %half_l = pp.convert %half_s : tensor<f32> -> tensor<bf16>
+  %half = pp.broadcast %half_l dims [] : tensor<bf16> -> tensor<16x24xbf16>
+  %one_s = pp.constant dense<1.0> : tensor<f32>
+  %one = pp.broadcast %one_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %inner_s = pp.constant dense<0.797884583> : tensor<f32>
+  %inner = pp.broadcast %inner_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %cubic_s = pp.constant dense<4.471500e-02> : tensor<f32>
+  %cubic = pp.broadcast %cubic_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %p = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<16x8xbf16>, tensor<8x24xbf16> -> tensor<16x24xbf16>
+  %bias = pp.broadcast %b dims [1] : tensor<24xbf16> -> tensor<16x24xbf16>
+  %v = pp.add %p, %bias : tensor<16x24xbf16>
+  %wide = pp.convert %v : tensor<16x24xbf16> -> tensor<16x24xf32>
+  %sq = pp.mul %wide, %wide : tensor<16x24xf32>
+  %lin = pp.mul %cubic, %sq : tensor<16x24xf32>
+  %sum = pp.add %lin, %one : tensor<16x24xf32>
+  %prod = pp.mul %wide, %sum : tensor<16x24xf32>
+  %scaled = pp.mul %prod, %inner : tensor<16x24xf32>
+  %t = pp.tanh %scaled : tensor<16x24xf32>
+  %up = pp.add %t, %one : tensor<16x24xf32>
+  %halved = pp.mul %v, %half : tensor<16x24xbf16>
+  %again = pp.convert %halved : tensor<16x24xbf16> -> tensor<16x24xf32>
+  %yw = pp.mul %up, %again : tensor<16x24xf32>
+  %y = pp.convert %yw : tensor<16x24xf32> -> tensor<16x24xbf16>
+  return %y, %v : tensor<16x24xbf16>, tensor<16x24xbf16>
+}
+
+// -----
+
+// And of its gradient, where what it is given is a tensor of the low type, too.
+// CHECK-LABEL: func.func @main
+// GPU-NEXT: %[[D:.*]] = pp.launch @matmul_0(%arg0, %arg1, %arg2)
+// GPU-NEXT: return %[[D]]
+// CPU-NEXT: pp.launch @matmul_0(%arg0, %arg1)
+// CPU-NEXT: pp.launch @fused_0
+func.func @main(%dy: tensor<16x8xbf16>, %w: tensor<24x8xbf16>, %v: tensor<16x24xbf16>) -> tensor<16x24xbf16> {
+  %half_s = pp.constant dense<5.0e-01> : tensor<f32>
+  %half = pp.broadcast %half_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %one_s = pp.constant dense<1.0> : tensor<f32>
+  %one = pp.broadcast %one_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %inner_s = pp.constant dense<0.797884583> : tensor<f32>
+  %inner = pp.broadcast %inner_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %cubic_s = pp.constant dense<4.471500e-02> : tensor<f32>
+  %cubic = pp.broadcast %cubic_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %threes = pp.constant dense<0.134145> : tensor<f32>
+  %three = pp.broadcast %threes dims [] : tensor<f32> -> tensor<16x24xf32>
+  %low = pp.dot_general %dy, %w batch [] x [] contract [1] x [1] : tensor<16x8xbf16>, tensor<24x8xbf16> -> tensor<16x24xbf16>
+  %d = pp.convert %low : tensor<16x24xbf16> -> tensor<16x24xf32>
+  %wide = pp.convert %v : tensor<16x24xbf16> -> tensor<16x24xf32>
+  %sq = pp.mul %wide, %wide : tensor<16x24xf32>
+  %lin = pp.mul %cubic, %sq : tensor<16x24xf32>
+  %sum = pp.add %lin, %one : tensor<16x24xf32>
+  %prod = pp.mul %wide, %sum : tensor<16x24xf32>
+  %scaled = pp.mul %prod, %inner : tensor<16x24xf32>
+  %t = pp.tanh %scaled : tensor<16x24xf32>
+  %up = pp.add %t, %one : tensor<16x24xf32>
+  %halved = pp.mul %d, %half : tensor<16x24xf32>
+  %left = pp.mul %up, %halved : tensor<16x24xf32>
+  %rounded = pp.convert %left : tensor<16x24xf32> -> tensor<16x24xbf16>
+  %t2 = pp.mul %t, %t : tensor<16x24xf32>
+  %rest = pp.sub %one, %t2 : tensor<16x24xf32>
+  %lin3 = pp.mul %three, %sq : tensor<16x24xf32>
+  %sum3 = pp.add %lin3, %one : tensor<16x24xf32>
+  %a = pp.mul %halved, %wide : tensor<16x24xf32>
+  %b = pp.mul %a, %rest : tensor<16x24xf32>
+  %c = pp.mul %b, %inner : tensor<16x24xf32>
+  %right = pp.mul %c, %sum3 : tensor<16x24xf32>
+  %other = pp.convert %right : tensor<16x24xf32> -> tensor<16x24xbf16>
+  %dx = pp.add %rounded, %other : tensor<16x24xbf16>
+  return %dx : tensor<16x24xbf16>
+}
+
+// -----
+
+// Rounding to less than the product has is the model's wish.
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT: %[[P:.*]] = pp.launch @matmul_0(%arg0, %arg1)
+// CHECK-NEXT: pp.launch @fused_0(%[[P]])
+func.func @main(%x: tensor<16x8xf32>, %w: tensor<8x24xf32>) -> tensor<16x24xf32> {
+  %half_s = pp.constant dense<5.0e-01> : tensor<f32>
+  %half = pp.broadcast %half_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %one_s = pp.constant dense<1.0> : tensor<f32>
+  %one = pp.broadcast %one_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %inner_s = pp.constant dense<0.797884583> : tensor<f32>
+  %inner = pp.broadcast %inner_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %cubic_s = pp.constant dense<4.471500e-02> : tensor<f32>
+  %cubic = pp.broadcast %cubic_s dims [] : tensor<f32> -> tensor<16x24xf32>
+  %p = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<16x8xf32>, tensor<8x24xf32> -> tensor<16x24xf32>
+  %low = pp.convert %p : tensor<16x24xf32> -> tensor<16x24xbf16>
+  %v = pp.convert %low : tensor<16x24xbf16> -> tensor<16x24xf32>
+  %sq = pp.mul %v, %v : tensor<16x24xf32>
+  %lin = pp.mul %cubic, %sq : tensor<16x24xf32>
+  %sum = pp.add %lin, %one : tensor<16x24xf32>
+  %prod = pp.mul %v, %sum : tensor<16x24xf32>
+  %scaled = pp.mul %prod, %inner : tensor<16x24xf32>
+  %t = pp.tanh %scaled : tensor<16x24xf32>
+  %up = pp.add %t, %one : tensor<16x24xf32>
+  %halved = pp.mul %v, %half : tensor<16x24xf32>
+  %y = pp.mul %up, %halved : tensor<16x24xf32>
+  return %y : tensor<16x24xf32>
+}
+
+// -----
+
+// Gradients in f32 of a product of bf16: the sum is of f32, and so is the product's result. A
+// sum in bf16 beside such a product would not be rounded.
+// CHECK-LABEL: func.func @main
+// GPU-NEXT: %[[G:.*]]:2 = pp.launch @matmul_0(%arg0, %arg1)
+// GPU-NEXT: pp.launch @fused_0(%arg2)
+// GPU-NEXT: pp.launch @matmul_1(%arg0, %arg2)
+// CPU-NEXT: pp.launch @fused_0(%arg1)
+// CPU-NEXT: pp.launch @matmul_0(%arg0, %arg1)
+func.func @main(%x: tensor<4x16x8xbf16>, %dy: tensor<4x16x24xbf16>, %dz: tensor<4x16x24xbf16>) -> (tensor<8x24xf32>, tensor<24xf32>, tensor<8x24xf32>, tensor<24xbf16>) {
+  %wide = pp.convert %dy : tensor<4x16x24xbf16> -> tensor<4x16x24xf32>
+  %b = pp.reduce sum %wide dims [0, 1] : tensor<4x16x24xf32> -> tensor<24xf32>
+  %w = pp.dot_general %x, %dy batch [] x [] contract [0, 1] x [0, 1] : tensor<4x16x8xbf16>, tensor<4x16x24xbf16> -> tensor<8x24xf32>
+  %bz = pp.reduce sum %dz dims [0, 1] : tensor<4x16x24xbf16> -> tensor<24xbf16>
+  %wz = pp.dot_general %x, %dz batch [] x [] contract [0, 1] x [0, 1] : tensor<4x16x8xbf16>, tensor<4x16x24xbf16> -> tensor<8x24xf32>
+  return %w, %b, %wz, %bz : tensor<8x24xf32>, tensor<24xf32>, tensor<8x24xf32>, tensor<24xbf16>
+}

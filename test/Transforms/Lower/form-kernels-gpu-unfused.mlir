@@ -55,3 +55,37 @@ func.func @main(%x: tensor<4x16x8xf32>, %dy: tensor<4x16x24xf32>) -> (tensor<8x2
   %w = pp.dot_general %x, %dy batch [] x [] contract [0, 1] x [0, 1] : tensor<4x16x8xf32>, tensor<4x16x24xf32> -> tensor<8x24xf32>
   return %w, %b : tensor<8x24xf32>, tensor<24xf32>
 }
+
+// -----
+
+// Between converts an epilogue is computed in the model's types.
+// CHECK-LABEL: func.func private @epilogue_0
+// CHECK-SAME: (%[[P:.*]]: tensor<64x80xbf16>) -> tensor<64x80xbf16>
+// CHECK: %[[W:.*]] = pp.convert %[[P]] : tensor<64x80xbf16> -> tensor<64x80xf32>
+// CHECK: pp.tanh %{{.*}} : tensor<64x80xf32>
+// CHECK: %[[Y:.*]] = pp.convert %{{.*}} : tensor<64x80xf32> -> tensor<64x80xbf16>
+// CHECK-NEXT: return %[[Y]]
+// CHECK: @matmul_0({{.*}}pp.unfused = @epilogue_0
+func.func @main(%x: tensor<64x48xbf16>, %w: tensor<48x80xbf16>) -> tensor<64x80xbf16> {
+  %half_s = pp.constant dense<5.0e-01> : tensor<f32>
+  %half = pp.broadcast %half_s dims [] : tensor<f32> -> tensor<64x80xf32>
+  %one_s = pp.constant dense<1.0> : tensor<f32>
+  %one = pp.broadcast %one_s dims [] : tensor<f32> -> tensor<64x80xf32>
+  %inner_s = pp.constant dense<0.797884583> : tensor<f32>
+  %inner = pp.broadcast %inner_s dims [] : tensor<f32> -> tensor<64x80xf32>
+  %cubic_s = pp.constant dense<4.471500e-02> : tensor<f32>
+  %cubic = pp.broadcast %cubic_s dims [] : tensor<f32> -> tensor<64x80xf32>
+  %p = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<64x48xbf16>, tensor<48x80xbf16> -> tensor<64x80xbf16>
+  %v = pp.convert %p : tensor<64x80xbf16> -> tensor<64x80xf32>
+  %sq = pp.mul %v, %v : tensor<64x80xf32>
+  %lin = pp.mul %cubic, %sq : tensor<64x80xf32>
+  %sum = pp.add %lin, %one : tensor<64x80xf32>
+  %prod = pp.mul %v, %sum : tensor<64x80xf32>
+  %scaled = pp.mul %prod, %inner : tensor<64x80xf32>
+  %t = pp.tanh %scaled : tensor<64x80xf32>
+  %up = pp.add %t, %one : tensor<64x80xf32>
+  %halved = pp.mul %v, %half : tensor<64x80xf32>
+  %yw = pp.mul %up, %halved : tensor<64x80xf32>
+  %y = pp.convert %yw : tensor<64x80xf32> -> tensor<64x80xbf16>
+  return %y : tensor<64x80xbf16>
+}

@@ -297,7 +297,9 @@ findPassedOn(func::FuncOp main) {
 /// An argument lives on every stage with an op that uses it, and where another
 /// one takes its value. States that at most the update uses live with their
 /// parameter (pp.parameter), or where their new value is computed; of the rest
-/// states (a step counter) live on all stages, others on the first.
+/// states (a step counter) live on all stages, others on the first. What the
+/// updates of all parameters read (the loss's scale) lives on all stages, too,
+/// wherever else it is used: it is smaller than gradients that would go there.
 void StagePlacer::placeArguments() {
   SmallVector<StageSet> argumentHomes;
   llvm::StringMap<unsigned> arguments = getArgsByName(main);
@@ -329,10 +331,17 @@ void StagePlacer::placeArguments() {
   auto parameterOf = [&](unsigned index) {
     return main.getArgAttrOfType<StringAttr>(index, attrs::kParameter);
   };
-  for (unsigned index = 0; index < main.getNumArguments(); ++index)
-    if (argumentHomes[index].none() && !parameterOf(index))
-      argumentHomes[index] =
-          getArgRole(main, index) == Role::State ? all : oneStage(0);
+  for (BlockArgument argument : main.getArguments()) {
+    const unsigned index = argument.getArgNumber();
+    StageSet &home = argumentHomes[index];
+    const bool isState = getArgRole(main, index) == Role::State,
+               isOfUpdate =
+                   isState && llvm::any_of(argument.getUsers(), [](auto *user) {
+                     return getKind(user) == Kind::Update;
+                   });
+    if (!parameterOf(index) && (home.none() || isOfUpdate))
+      home = isState ? all : oneStage(0);
+  }
   spread();
   SmallVector<Attribute> attributes;
   for (unsigned index = 0; index < main.getNumArguments(); ++index) {

@@ -86,3 +86,25 @@ func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.role = #pp.role<input>},
   return %l, %newA, %newB, %newC : tensor<f32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
 }
 }
+
+// -----
+
+// The scale of the loss, which stage 1 uses and the updates of both stages read.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: pp.name = "w", {{[^}]*}}pp.stages = array<i64: 0>
+// CHECK-SAME: pp.name = "v", {{[^}]*}}pp.stages = array<i64: 1>
+// CHECK-SAME: pp.name = "optimizer.loss_scale", {{[^}]*}}pp.stages = array<i64: 0, 1>
+module attributes {pp.plan = #pp.plan<mesh = <["pp"=2 : stage]>, schedule = "1f1b", cuts = [2], precision = "f16", optimizer = #pp.optimizer<momentum, lr = 0.1>, threads = 1>} {
+func.func @main(%x: tensor<8x4xf32> {pp.name = "x", pp.role = #pp.role<input>},
+                %w: tensor<4x4xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>},
+                %v: tensor<4x4xf32> {pp.name = "v", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>},
+                %s: tensor<f32> {pp.name = "optimizer.loss_scale", pp.role = #pp.role<state>, pp.init = #pp.init<constant, 65536.0>})
+    -> (tensor<f32> {pp.name = "loss", pp.role = #pp.role<loss>}) {
+  %h = pp.dot_general %x, %w batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32>
+  %t = pp.tanh %h : tensor<8x4xf32>
+  %y = pp.dot_general %t, %v batch [] x [] contract [1] x [0] : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32>
+  %q = pp.mul %y, %y : tensor<8x4xf32>
+  %l = pp.reduce sum %q dims [0, 1] : tensor<8x4xf32> -> tensor<f32>
+  return %l : tensor<f32>
+}
+}

@@ -32,6 +32,8 @@ struct Update {
   Value gradient;
   int64_t origin;
   Value newValue;
+  /// Times the loss's scale, if it has one; else the same.
+  Value scaled;
 };
 
 /// A state argument and its value after the step.
@@ -76,8 +78,9 @@ private:
   OpBuilder builder;
   SmallVector<Update> updates;
   SmallVector<State> states;
-  /// Whether a gradient is not finite; null without loss scaling.
-  Value isSkipped;
+  /// Whether a gradient is not finite, and 1 / the loss's scale; null without
+  /// loss scaling.
+  Value isSkipped, inverse;
   /// Named scalars that the step reports.
   SmallVector<State> metrics;
   /// Attributes of the state arguments added to the block so far.
@@ -100,7 +103,7 @@ LogicalResult OptimizerBuilder::collectUpdates() {
              << name << "\" among the results; pp-differentiate adds it";
     Operation *producer = gradient.getDefiningOp();
     updates.push_back({index, name.str(), gradient,
-                       producer ? getOrigin(producer) : -1, Value()});
+                       producer ? getOrigin(producer) : -1, Value(), gradient});
   }
   return success();
 }
@@ -174,23 +177,27 @@ void OptimizerBuilder::buildUnscaling() {
   Arithmetic math(builder, main.getLoc());
   Value scale = main.getArgument(argument), total;
   Operation *last = terminator->getPrevNode();
-  Value inverse = math.convert(
+  inverse = math.convert(
       math.div(math.scalar(1.0), math.convert(scale, builder.getF64Type())),
       builder.getF32Type());
   mark(last, -1);
   for (Update &update : updates) {
     last = terminator->getPrevNode();
-    Value count = math.countNonFinite(update.gradient);
+    Value zero = math.zeroIfFinite(update.gradient);
     Type element = getElementTypeOrSelf(main.getArgument(update.argument));
     update.gradient = math.scale(
         math.convert(update.gradient, computeType(element)), inverse);
     mark(last, update.origin, update.name);
     last = terminator->getPrevNode();
-    total = total ? math.add(total, count) : count;
+    total = total ? math.add(total, zero) : zero;
     mark(last, -1);
   }
   last = terminator->getPrevNode();
-  isSkipped = math.compare(Direction::GT, total, math.scalar(0.0));
+  // False for what is no number.
+  Value isFinite =
+      math.compare(Direction::LT, total,
+                   math.scalar(std::numeric_limits<double>::infinity()));
+  isSkipped = math.unary<NotOp>(isFinite);
   auto type = RankedTensorType::get({}, builder.getI32Type());
   auto addCounter = [&](StringRef name, Value fresh) {
     states.push_back({name.str(), fresh});
@@ -238,12 +245,12 @@ void OptimizerBuilder::build() {
     SmallVector<Value> squares;
     for (const Update &update : updates) {
       last = terminator->getPrevNode();
-      squares.push_back(math.sumOfSquares(update.gradient));
+      squares.push_back(math.sumOfSquares(update.scaled));
       mark(last, update.origin, update.name);
     }
     last = terminator->getPrevNode();
-    scalars.clip =
-        math.convert(buildClip(math, optimizer.getClip(), squares), element);
+    scalars.clip = math.convert(
+        buildClip(math, optimizer.getClip(), squares, inverse), element);
     mark(last, -1);
   }
   for (Update &update : updates)

@@ -95,13 +95,9 @@ Value Arithmetic::sumOfSquares(Value x) {
   return sum(mul(wide, wide));
 }
 
-Value Arithmetic::countNonFinite(Value x) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  Value size = unary<AbsOp>(x);
-  // False for what is no number, too.
-  Value isFinite =
-      compare(Direction::LT, size, constant(infinity, size.getType()));
-  return sum(convert(unary<NotOp>(isFinite), builder.getF32Type()));
+Value Arithmetic::zeroIfFinite(Value x) {
+  // Of the whole gradient: what is linear may be computed from its parts.
+  return sum(scale(unary<AbsOp>(x), 0.0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,11 +158,15 @@ StepScalars pp::buildStepScalars(Arithmetic &math, OptimizerAttr optimizer,
   return scalars;
 }
 
-Value pp::buildClip(Arithmetic &math, double clip, ArrayRef<Value> squares) {
+Value pp::buildClip(Arithmetic &math, double clip, ArrayRef<Value> squares,
+                    Value inverse) {
   Value total = squares.front();
   for (Value square : squares.drop_front())
     total = math.add(total, square);
-  Value norm = math.add(math.unary<SqrtOp>(total), math.scalar(1e-6));
+  Value norm = math.unary<SqrtOp>(total);
+  if (inverse)
+    norm = math.mul(norm, math.spread(inverse, norm));
+  norm = math.add(norm, math.scalar(1e-6));
   return math.binary<MinOp>(math.div(math.scalar(clip), norm),
                             math.scalar(1.0));
 }

@@ -52,8 +52,9 @@ public:
   mlir::Value select(mlir::Value predicate, mlir::Value yes, mlir::Value no);
   /// The sum of the squares of all elements: an f64 scalar.
   mlir::Value sumOfSquares(mlir::Value x);
-  /// The number of elements that are infinite or no numbers: an f64 scalar.
-  mlir::Value countNonFinite(mlir::Value x);
+  /// Zero if all elements are finite, else no number: an f64 scalar. Made of
+  /// what kernels of long sums take along.
+  mlir::Value zeroIfFinite(mlir::Value x);
 
 private:
   /// The sum of all elements as f64, formed in their type.
@@ -100,9 +101,10 @@ StepScalars buildStepScalars(Arithmetic &math, OptimizerAttr optimizer,
                              mlir::Value step, mlir::Type element);
 
 /// clip_grad_norm_: min(1, clip / (norm + 1e-6)) for the norm of all gradients,
-/// from the sums of their squares.
+/// from the sums of their squares. `inverse`: 1 / the factor of the gradients
+/// that were squared; null if they have none.
 mlir::Value buildClip(Arithmetic &math, double clip,
-                      llvm::ArrayRef<mlir::Value> squares);
+                      llvm::ArrayRef<mlir::Value> squares, mlir::Value inverse);
 
 /// Names of the states an optimizer keeps per parameter, as torch spells them.
 llvm::ArrayRef<llvm::StringRef> stateNames(OptimizerAttr optimizer);

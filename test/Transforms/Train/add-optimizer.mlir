@@ -48,3 +48,37 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<ada
     return %l, %g : tensor<bf16>, tensor<2x4xbf16>
   }
 }
+
+// -----
+
+// With a scaled loss: zero if the gradients are finite, their squares as they are, so that
+// nothing but the update reads them divided; the norm is divided.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[G:[^:]*]]: tensor<8xf32> {{{[^}]*}}pp.name = "x"
+// CHECK-SAME: %[[S:[^:]*]]: tensor<f32> {{{[^}]*}}pp.name = "optimizer.loss_scale"
+// CHECK: %[[WIDE:.*]] = pp.convert %[[S]]
+// CHECK: %[[INVERSE:.*]] = pp.div %{{.*}}, %[[WIDE]]
+// CHECK: %[[NARROW:.*]] = pp.convert %[[INVERSE]]
+// CHECK: %[[SIZE:.*]] = pp.abs %[[G]]
+// CHECK: %[[ZEROS:.*]] = pp.mul %[[SIZE]]
+// CHECK: %[[ZERO:.*]] = pp.reduce sum %[[ZEROS]]
+// CHECK: %[[TOTAL:.*]] = pp.convert %[[ZERO]]
+// CHECK: %[[UNSCALED:.*]] = pp.mul %[[G]], %
+// CHECK: %[[FINITE:.*]] = pp.compare lt %[[TOTAL]]
+// CHECK: pp.not %[[FINITE]]
+// CHECK: %[[SQUARES:.*]] = pp.mul %[[G]], %[[G]]
+// CHECK: pp.reduce sum %[[SQUARES]]
+// CHECK: %[[NORM:.*]] = pp.sqrt
+// CHECK: %[[DIVISOR:.*]] = pp.convert %[[NARROW]]
+// CHECK: pp.mul %[[NORM]], %[[DIVISOR]]
+// CHECK: pp.mul %[[UNSCALED]], %
+module attributes {pp.plan = #pp.plan<mesh = <[]>, precision = "f16", optimizer = #pp.optimizer<sgd, lr = 1.0e-1, clip = 1.0>, threads = 1>} {
+  func.func @main(%w: tensor<8xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>},
+                  %x: tensor<8xf32> {pp.role = #pp.role<input>, pp.name = "x"},
+                  %s: tensor<f32> {pp.role = #pp.role<state>, pp.name = "optimizer.loss_scale", pp.init = #pp.init<constant, 65536.0>})
+      -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"},
+          tensor<8xf32> {pp.role = #pp.role<gradient>, pp.name = "w"}) {
+    %l = pp.reduce sum %w dims [0] : tensor<8xf32> -> tensor<f32>
+    return %l, %x : tensor<f32>, tensor<8xf32>
+  }
+}

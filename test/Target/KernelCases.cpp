@@ -226,6 +226,36 @@ std::vector<KernelCase> pp::testing::reductionCases() {
           "tensor<72xi32>\n"
           "  return %s, %t, %i : tensor<72x%f>, tensor<72x%f>, "
           "tensor<72xi32>\n}"},
+      // Of tensors that share none: on GPUs each has blocks of its own, in
+      // which there are several rows.
+      KernelCase{
+          "sumRowsApart",
+          "func.func @main(%x: tensor<70x40x%f>, %y: tensor<70x24x%f>, "
+          "%c: tensor<%f>) -> (tensor<70x%f>, tensor<70x24x%f>) {\n"
+          "  %s = pp.reduce sum %x dims [1] : tensor<70x40x%f> -> "
+          "tensor<70x%f>\n"
+          "  %cs = pp.broadcast %c dims [] : tensor<%f> -> tensor<70x%f>\n"
+          "  %sc = pp.mul %s, %cs : tensor<70x%f>\n"
+          "  %m = pp.reduce max %y dims [1] : tensor<70x24x%f> -> "
+          "tensor<70x%f>\n"
+          "  %mc = pp.mul %m, %cs : tensor<70x%f>\n"
+          "  %b = pp.broadcast %mc dims [0] : tensor<70x%f> -> "
+          "tensor<70x24x%f>\n"
+          "  %d = pp.sub %y, %b : tensor<70x24x%f>\n"
+          "  return %sc, %d : tensor<70x%f>, tensor<70x24x%f>\n}"},
+      // Numbers of an update, each of a block of its own.
+      KernelCase{
+          "totals",
+          "func.func @main(%x: tensor<900x%f>, %y: tensor<77x%f>) -> "
+          "(tensor<%f>, tensor<%f>, tensor<%f>) {\n"
+          "  %s = pp.reduce sum %x dims [0] {pp.kind = #pp.kind<update>} : "
+          "tensor<900x%f> -> tensor<%f>\n"
+          "  %t = pp.reduce sum %y dims [0] {pp.kind = #pp.kind<update>} : "
+          "tensor<77x%f> -> tensor<%f>\n"
+          "  %m = pp.reduce max %y dims [0] {pp.kind = #pp.kind<update>} : "
+          "tensor<77x%f> -> tensor<%f>\n"
+          "  return %s, %t, %m : tensor<%f>, tensor<%f>, tensor<%f>\n}",
+          0, 1},
       // A step of Adam.
       KernelCase{"rootDivisor",
                  mainOf("%m: tensor<6x40x%f>, %v: tensor<6x40x%f>, "

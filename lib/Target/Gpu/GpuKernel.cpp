@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two forms. Rows: the kernel reduces, and lanes do so together (Rows.h). Flat:
-// each thread stores a run of each result.
+// Two forms. Rows: the kernel reduces, and lanes do so together (Rows.h);
+// results that share no tensor have blocks of their own where that takes no
+// more shared memory. Flat: each thread stores a run of each result.
 //
 //===----------------------------------------------------------------------===//
 #include "ElementRules.h"
@@ -50,6 +51,9 @@ struct Form {
   SmallVector<unsigned> apart;
   RowParts parts;
   RowMapping rows;
+  /// Groups of results whose rows have blocks of their own, one group behind
+  /// the other, and the blocks of each.
+  int64_t groups = 1, blocksOfGroup = 1;
   LaunchShape launch;
 };
 
@@ -195,11 +199,18 @@ static FailureOr<Form> chooseForm(func::FuncOp kernel) {
     for (const Window &window : getWindows(&op))
       form.hasLargeIndices |= getReach(window) > kMost;
   form.width = chooseWidth(kernel);
+  form.apart = findApart(kernel);
   form.hasRows =
       hasRowSums(kernel) || sharesNumbers(kernel, form.results, *parts);
   if (form.hasRows) {
     form.rows = chooseMapping(kernel, *parts, form.width);
-    form.launch.grid = llvm::divideCeil(parts->rows, form.rows.rowsPerBlock);
+    form.blocksOfGroup = llvm::divideCeil(parts->rows, form.rows.rowsPerBlock);
+    const bool hasRooms = llvm::any_of(form.rows.sums, [](const RowSum &sum) {
+      return sum.form == RowSum::Across;
+    });
+    if (!hasRooms && !form.apart.empty())
+      form.groups = *llvm::max_element(form.apart) + 1;
+    form.launch.grid = form.blocksOfGroup * form.groups;
     form.launch.block = form.rows.block();
   } else {
     if (hasOddRows(kernel, form.width))
@@ -214,7 +225,6 @@ static FailureOr<Form> chooseForm(func::FuncOp kernel) {
   }
   form.isSearch = !form.hasRows && !form.hasLargeIndices &&
                   isBlockSearch(kernel, form.width);
-  form.apart = findApart(kernel);
   form.parts = std::move(*parts);
   return form;
 }
@@ -275,6 +285,9 @@ public:
 private:
   LogicalResult verifyInPlace();
   func::FuncOp addFunction(StringRef name);
+  void buildGroup(Elements &elements, unsigned group, Value block,
+                  Value thread);
+  void buildRowGroups(Elements &elements);
   void buildFlat(Elements &elements);
   void buildSearch(Elements &elements);
   template <typename Register> Value readRegister() {
@@ -303,6 +316,47 @@ func::FuncOp GpuKernel::addFunction(StringRef name) {
   }
   function.addEntryBlock();
   return function;
+}
+
+/// The rows of the results of one group, by the sums that they need.
+void GpuKernel::buildGroup(Elements &e, unsigned group, Value block,
+                           Value thread) {
+  RowParts parts = form.parts;
+  RowMapping rows = form.rows;
+  SmallVector<Destination> its;
+  llvm::SetVector<Value> needed;
+  parts.results.clear();
+  for (auto [index, destination] : llvm::enumerate(destinations))
+    if (form.apart[index] == group) {
+      its.push_back(destination);
+      parts.results.push_back(form.parts.results[index]);
+      needed.insert(destination.result);
+    }
+  for (size_t next = 0; next < needed.size(); ++next)
+    if (Operation *op = needed[next].getDefiningOp())
+      needed.insert(op->operand_begin(), op->operand_end());
+  llvm::erase_if(rows.sums, [&](const RowSum &sum) {
+    return !needed.contains(sum.op->getResult(0));
+  });
+  buildRows(e, parts, rows, block, thread, its);
+}
+
+void GpuKernel::buildRowGroups(Elements &e) {
+  Value block = readRegister<NVVM::BlockIdXOp>(),
+        thread = readRegister<NVVM::ThreadIdXOp>();
+  if (form.groups == 1)
+    return buildRows(e, form.parts, form.rows, block, thread, destinations);
+  const Value count = arith::ConstantOp::create(
+      b, loc, b.getI32IntegerAttr(form.blocksOfGroup));
+  for (unsigned group = 0; group < form.groups; ++group) {
+    Value first = arith::ConstantOp::create(
+        b, loc, b.getI32IntegerAttr(group * form.blocksOfGroup));
+    Value own = arith::SubIOp::create(b, loc, block, first);
+    // Blocks of earlier groups become large numbers.
+    Value isOwn =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, own, count);
+    e.onlyIf(isOwn, [&] { buildGroup(e, group, own, thread); });
+  }
 }
 
 /// Each thread a run of every result; longer results take more threads.
@@ -484,9 +538,7 @@ LogicalResult GpuKernel::build(StringRef name) {
       isOpen, {},
       [&]() -> Scalars {
         if (form.hasRows)
-          buildRows(elements, form.parts, form.rows,
-                    readRegister<NVVM::BlockIdXOp>(),
-                    readRegister<NVVM::ThreadIdXOp>(), destinations);
+          buildRowGroups(elements);
         else if (form.isSearch)
           buildSearch(elements);
         else

@@ -220,10 +220,13 @@ FailureOr<std::string> emitPtx(std::unique_ptr<llvm::Module> code,
   if (!machine)
     return failure();
   // Accesses are vectors where they should be. The back end's own vectors would
-  // also read between and behind elements; this attribute forbids them.
+  // also read between and behind elements; this attribute forbids them. Blocks
+  // find their group of results by few comparisons rather than by a table.
   for (llvm::Function &function : *code)
-    if (!function.isDeclaration())
+    if (!function.isDeclaration()) {
       function.addFnAttr(llvm::Attribute::NoImplicitFloat);
+      function.addFnAttr("no-jump-tables", "true");
+    }
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager emitter;

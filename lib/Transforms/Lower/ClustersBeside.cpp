@@ -6,7 +6,8 @@
 // asks for it, kernels that no other kernel waits for (updates of parameters,
 // sums of gradients) share launches: ops that are near each other in the block
 // and wait for the same collective, so that nothing lives or waits longer for
-// it.
+// it. So do the sums of an update, such as those of squares: its parameters
+// wait for all of them, and gradients live until then.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
@@ -25,7 +26,7 @@ namespace {
 struct Group {
   KernelCluster *cluster;
   Operation *waitsFor;
-  bool isFlat;
+  bool isFlat, isTotal;
   unsigned size = 1;
 };
 
@@ -36,6 +37,16 @@ static bool isFlat(const KernelCluster &cluster) {
   return llvm::none_of(cluster.ops, [](Operation *op) {
     return op->hasTrait<DropsDimensions>();
   });
+}
+
+/// Whether it sums, in an update, and each of its rows has one number of a sum.
+static bool isTotal(const KernelCluster &cluster) {
+  return getKind(cluster.ops.back()) == Kind::Update && !isFlat(cluster) &&
+         llvm::all_of(cluster.ops, [&](Operation *op) {
+           return !op->hasTrait<DropsDimensions>() ||
+                  ranked(op->getResult(0)).getNumElements() ==
+                      cluster.options.front().rows;
+         });
 }
 
 /// One row of everything: elements are not divided into rows at all.
@@ -151,9 +162,11 @@ void KernelClusters::joinBeside() {
   SmallVector<Group> groups;
   for (auto &pointer : clusters) {
     KernelCluster &cluster = *pointer;
-    if (cluster.ops.empty() || cluster.isAlone || !isLeaf(cluster))
+    if (cluster.ops.empty() || cluster.isAlone)
       continue;
-    Group mine{&cluster, nullptr, isFlat(cluster)};
+    Group mine{&cluster, nullptr, isFlat(cluster), isTotal(cluster)};
+    if (!mine.isTotal && !isLeaf(cluster))
+      continue;
     for (Operation *op : cluster.ops)
       if (Operation *last = waits.lookup(op);
           last && (!mine.waitsFor || mine.waitsFor->isBeforeInBlock(last)))
@@ -167,19 +180,22 @@ void KernelClusters::joinBeside() {
     };
     auto takes = [&](Group &group) {
       KernelCluster &other = *group.cluster;
-      if (group.isFlat != mine.isFlat || group.waitsFor != mine.waitsFor ||
+      const bool keepsNothing = mine.isFlat || mine.isTotal;
+      if (group.isFlat != mine.isFlat || group.isTotal != mine.isTotal ||
+          group.waitsFor != mine.waitsFor ||
           group.size ==
-              (mine.isFlat ? tuning.tensorsPerLaunch : tuning.sumsPerLaunch) ||
+              (keepsNothing ? tuning.tensorsPerLaunch : tuning.sumsPerLaunch) ||
           getKind(other.ops.back()) != getKind(cluster.ops.back()) ||
           !other.ops.back()->isBeforeInBlock(cluster.ops.back()) ||
-          countBetween(other, cluster) > kMostBetween ||
+          (!mine.isTotal && countBetween(other, cluster) > kMostBetween) ||
           !fits({&other, &cluster}, nullptr) || isRelated(other))
         return false;
       SmallVector<RowOption> both;
       if (!mine.isFlat)
         both = combine(other.options, cluster.options);
+      // The row of a total has a core of its own.
       llvm::erase_if(both, [&](const RowOption &option) {
-        return option.rows == 1 &&
+        return option.rows == 1 && !mine.isTotal &&
                countElements({&other, &cluster}) > tuning.serialElements;
       });
       // Neither is divided worse for it.

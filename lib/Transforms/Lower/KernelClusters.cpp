@@ -323,6 +323,15 @@ bool KernelClusters::tryJoin(Operation *op) {
         !llvm::is_contained(candidates, cluster))
       candidates.push_back(cluster);
   });
+  // What combines the numbers of several sums would tie these together, which
+  // could share launches with others.
+  if (tuning.sumsPerLaunch > 1 && getKind(op) == Kind::Update &&
+      candidates.size() > 1 && isScalar(op->getResult(0)))
+    llvm::erase_if(candidates, [](KernelCluster *candidate) {
+      return llvm::any_of(candidate->ops, [](Operation *member) {
+        return member->hasTrait<DropsDimensions>();
+      });
+    });
   int64_t others = 0;
   auto extends = [&](const RowOption &option) {
     return extendOption(option, op, free, tuning, others).has_value();

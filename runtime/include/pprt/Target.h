@@ -74,8 +74,9 @@ struct KernelTuning {
   int64_t leastColumns = 16, columnFactor = 1, columnsOfBlock = 64;
   /// Bytes of neighbouring memory that one access fetches.
   int64_t leastRunBytes = 1;
-  /// Independent elementwise results, and sums, that may share a launch, where
-  /// launches are expensive; 1: each has its own.
+  /// Independent elementwise results, or numbers of all gradients, and other
+  /// sums, that may share a launch, where launches are expensive; 1: each has
+  /// its own.
   unsigned tensorsPerLaunch = 1, sumsPerLaunch = 1;
   /// Tensors that a kernel reads and writes, whose addresses it is passed; and
   /// values of a row that it holds at once.

@@ -49,8 +49,8 @@ void MemoryFit::addLevers() {
       if (word == "auto")
         plan.set(PlanKey::MemoryLimit, std::to_string(limit));
     });
-  if (remat.steps.size() > 1)
-    remat.exact = remat.steps.size() - 1;
+  if (!remat.steps.empty()) // the last is auto
+    remat.toTheLimit = remat.steps.size() - 1;
   levers.push_back(std::move(remat));
 
   Lever zero;
@@ -166,13 +166,13 @@ std::vector<KeyTrial> MemoryFit::tryAlone() {
   std::vector<Setting> settings;
   for (size_t lever = 0; lever < levers.size(); ++lever)
     for (size_t step = 0; step < levers[lever].steps.size(); ++step)
-      if (levers[lever].exact != step)
+      if (levers[lever].toTheLimit != step)
         settings.push_back({{lever, step}});
   runAll(settings);
   for (const Setting &setting : std::vector<Setting>(settings))
-    if (std::optional<Setting> exact = makeExact(setting);
-        exact && isFaster(setting, std::nullopt)) {
-      settings.push_back(std::move(*exact));
+    if (std::optional<Setting> closer = useUpLimit(setting);
+        closer && isFaster(setting, std::nullopt)) {
+      settings.push_back(std::move(*closer));
       break;
     }
   std::vector<KeyTrial> all;
@@ -184,11 +184,11 @@ std::vector<KeyTrial> MemoryFit::tryAlone() {
 
 /// The same, with the step that uses up the limit; nothing if there is none.
 std::optional<MemoryFit::Setting>
-MemoryFit::makeExact(const Setting &setting) const {
+MemoryFit::useUpLimit(const Setting &setting) const {
   Setting result = setting;
   for (auto &[lever, step] : result)
-    if (const std::optional<size_t> exact = levers[lever].exact) {
-      step = *exact;
+    if (const std::optional<size_t> last = levers[lever].toTheLimit) {
+      step = *last;
       return result;
     }
   return std::nullopt;
@@ -236,7 +236,7 @@ MemoryFit::findAmong(const std::vector<size_t> &chosen) {
   for (size_t lever : chosen)
     for (size_t step = 0; step < levers[lever].steps.size(); ++step) {
       const Setting alone = {{lever, step}};
-      if (levers[lever].exact == step)
+      if (levers[lever].toTheLimit == step)
         continue;
       if (isFaster(alone, best))
         best = alone;
@@ -274,8 +274,8 @@ std::optional<KeyTrial> MemoryFit::find() {
   }
   for (const std::vector<size_t> &chosen : {exact, all})
     if (const std::optional<Setting> found = findAmong(chosen)) {
-      const std::optional<Setting> exact = makeExact(*found);
-      return *run(exact && isFaster(*exact, found) ? *exact : *found);
+      const std::optional<Setting> closer = useUpLimit(*found);
+      return *run(closer && isFaster(*closer, found) ? *closer : *found);
     }
   return std::nullopt;
 }

@@ -79,6 +79,7 @@ ResidualGraph::ResidualGraph(FragmentOp forward, FragmentOp backward,
   findVarying();
   findStored();
   findChained();
+  findBoundaryReaders();
   findReread();
   addNodes();
 }
@@ -231,12 +232,18 @@ bool ResidualGraph::crossesLayers(Value value) const {
          });
 }
 
-/// True if `op` writes what comes from other layers in another form alone.
-bool ResidualGraph::readsBoundaries(Operation *op) const {
-  return isCheap(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
-           return !varying.contains(operand) || isa<BlockArgument>(operand) ||
-                  crossesLayers(operand);
-         });
+void ResidualGraph::findBoundaryReaders() {
+  // Chains of them would lead through all layers.
+  auto isBoundary = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return !op || (crossesLayers(value) && !boundaryReaders.contains(op));
+  };
+  for (Operation &op : body->without_terminator()) {
+    auto operands = llvm::make_filter_range(
+        op.getOperands(), [&](Value value) { return varying.contains(value); });
+    if (isCheap(&op) && !operands.empty() && llvm::all_of(operands, isBoundary))
+      boundaryReaders.insert(&op);
+  }
 }
 
 bool ResidualGraph::isAllowed(Operation *op) {
@@ -258,7 +265,7 @@ bool ResidualGraph::isAllowed(Operation *op) {
     if (!isInLayer)
       return isCheap(op) || (!hasLayers && isGraphOp(op));
     return (isGraphOp(op) || isCheap(op) || isa<AllGatherOp>(op)) &&
-           (!crossesLayers(op->getResult(0)) || readsBoundaries(op));
+           (!crossesLayers(op->getResult(0)) || boundaryReaders.contains(op));
   }
   llvm_unreachable("unknown technique");
 }
@@ -289,8 +296,8 @@ bool ResidualGraph::isMarked(Operation *op, Checkpoint mark) {
   return patterns.match(op) || hasMark(op, mark);
 }
 
-/// What does not depend on the batch, such as a mask, belongs to all layers.
-/// Names of layers are those of their collectives, too, which are not repeated.
+/// What does not depend on the batch, such as a mask, belongs to all layers. A
+/// pattern of a layer also names its collectives, which are never repeated.
 bool ResidualGraph::isToRepeat(Value value) {
   Operation *op = value.getDefiningOp();
   return op && varying.contains(value) && canRepeat(op) &&
@@ -351,7 +358,7 @@ void ResidualGraph::addNode(Value value, bool isRepeatable, bool isNeeded) {
     node.work = remat == Remat::Auto ? std::llround(workOf(op)) : 0;
     for (Value operand : op->getOperands())
       if (!isArgument(operand))
-        node.operands.push_back(numbers.lookup(operand));
+        node.operands.push_back(numbers.find(operand)->second);
   }
   numbers.insert({value, nodes.size()});
   nodes.push_back(std::move(node));

@@ -2,17 +2,19 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Per stage: what the other techniques keep, then a search between the fewest
-// bytes and those of no recomputation. A stage's peak is more than what it
-// keeps, because what is computed again needs memory, too. Each measurement
-// lowers the whole module, so that the search looks where a straight line
-// between two measured peaks meets the limit.
+// Per stage: what the other techniques keep, then a search over how many bytes
+// to keep, between the fewest and those of no recomputation. A stage's peak is
+// more than what it keeps, and may grow where less is kept, because what is
+// computed again needs memory, too. Each measurement lowers the whole module,
+// so that the search looks where a straight line between two measured peaks
+// meets the limit.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/ResidualSearch.h"
 #include "pp/IR/Diagnostics.h"
 #include "pprt/Bytes.h"
 #include "pprt/Status.h"
+#include <map>
 
 using namespace mlir;
 using namespace pp;
@@ -23,21 +25,24 @@ namespace {
 struct Stage {
   Stage(FragmentOp forward, FragmentOp backward, ResidualMarks &marks)
       : forward(forward), backward(backward),
-        graph(forward, backward, Remat::Auto, marks) {}
+        graph(forward, backward, Remat::Auto, marks),
+        // Bytes above all, and work above all.
+        fewest(chooseResiduals(graph.getNodes(), /*bytePrice=*/1e9).bytes),
+        most(chooseResiduals(graph.getNodes(), /*bytePrice=*/1e-9).bytes) {}
 
   FragmentOp forward, backward;
   ResidualGraph graph;
-  struct Budget {
-    int64_t bytes = 0;                ///< to keep
-    std::optional<int64_t> peak = {}; ///< as measured
-  };
-  /// The largest that fitted, and the smallest that did not.
-  Budget fits, exceeds;
+  int64_t fewest, most; ///< bytes to keep
+  /// Peaks by bytes to keep, as far as measured.
+  std::map<int64_t, int64_t> peaks;
   StageResiduals tried;
   std::optional<StageResiduals> best;
   int64_t leastPeak = std::numeric_limits<int64_t>::max();
 
+  /// The bytes to keep that are measured next.
   int64_t nextBudget(int64_t limit) const;
+  /// Whether no other choice would have less work.
+  bool isDone(int64_t limit) const;
 };
 
 class ResidualSearch {
@@ -49,14 +54,14 @@ public:
   FailureOr<std::vector<StageResiduals>> run();
 
 private:
-  static constexpr unsigned kSteps = 6;
+  static constexpr unsigned kSteps = 7;
 
   LogicalResult collect();
   /// Measures the tried ways, and remembers what fits.
   LogicalResult tryAll();
   LogicalResult tryTechnique(Remat remat);
   void tryBudget(Stage &stage, int64_t budget);
-  LogicalResult narrow();
+  LogicalResult searchBudgets();
   SmallVector<int64_t> findLeastPeaks() const;
   LogicalResult refuse();
 
@@ -70,16 +75,38 @@ private:
 
 } // namespace
 
-/// Where the peak should be the limit; not too near to either end, as peaks
-/// grow in steps.
 int64_t Stage::nextBudget(int64_t limit) const {
-  const double gap = static_cast<double>(exceeds.bytes - fits.bytes);
-  double share = 0.5;
-  if (fits.peak && exceeds.peak && *exceeds.peak > *fits.peak)
-    share = std::clamp(static_cast<double>(limit - *fits.peak) /
-                           static_cast<double>(*exceeds.peak - *fits.peak),
-                       0.1, 0.9);
-  return fits.bytes + std::llround(share * gap);
+  for (int64_t bytes : {fewest, most})
+    if (!peaks.count(bytes))
+      return bytes;
+  auto fits = llvm::find_if(llvm::reverse(peaks), [&](const auto &measured) {
+    return measured.second <= limit;
+  });
+  if (fits == peaks.rend()) {
+    // Nothing says where a peak may be lower: in the middle of what is unknown.
+    auto widest = peaks.begin();
+    for (auto left = peaks.begin(), right = std::next(left);
+         right != peaks.end(); left = right++)
+      if (right->first - left->first > std::next(widest)->first - widest->first)
+        widest = left;
+    return widest->first + (std::next(widest)->first - widest->first) / 2;
+  }
+  auto exceeds = fits.base();
+  // Not too near to either end, as peaks grow in steps.
+  const double share =
+      std::clamp(static_cast<double>(limit - fits->second) /
+                     static_cast<double>(exceeds->second - fits->second),
+                 0.1, 0.9);
+  return fits->first + std::llround(share * static_cast<double>(exceeds->first -
+                                                                fits->first));
+}
+
+bool Stage::isDone(int64_t limit) const {
+  if (best && best->work == 0)
+    return true;
+  if (!peaks.count(fewest) || !peaks.count(most))
+    return false;
+  return fewest == most || peaks.at(most) <= limit;
 }
 
 LogicalResult ResidualSearch::collect() {
@@ -131,34 +158,20 @@ void ResidualSearch::tryBudget(Stage &stage, int64_t budget) {
                    double(found->leastWork)};
 }
 
-/// Narrows the bytes between what fits and what does not.
-LogicalResult ResidualSearch::narrow() {
-  for (Stage &stage : stages) {
-    ArrayRef<ResidualNode> nodes = stage.graph.getNodes();
-    // Bytes above all, and work above all.
-    stage.fits.bytes = chooseResiduals(nodes, /*bytePrice=*/1e9).bytes;
-    stage.exceeds.bytes = chooseResiduals(nodes, /*bytePrice=*/1e-9).bytes;
-    tryBudget(stage, stage.fits.bytes);
-  }
-  if (failed(tryAll()))
-    return failure();
-  for (Stage &stage : stages)
-    stage.fits.peak = stage.tried.peak;
-  auto isNear = [&](const Stage &stage) {
-    return stage.best &&
-           (stage.best->work == 0 || limit - stage.best->peak <= limit / 200);
-  };
-  for (unsigned step = 0; step < kSteps && !llvm::all_of(stages, isNear);
+LogicalResult ResidualSearch::searchBudgets() {
+  auto isDone = [&](const Stage &stage) { return stage.isDone(limit); };
+  for (unsigned step = 0; step < kSteps && !llvm::all_of(stages, isDone);
        ++step) {
-    SmallVector<int64_t> budgets = llvm::map_to_vector(
-        stages, [&](const Stage &stage) { return stage.nextBudget(limit); });
-    for (auto [stage, budget] : llvm::zip_equal(stages, budgets))
-      tryBudget(stage, budget);
+    SmallVector<std::pair<Stage *, int64_t>> budgets;
+    for (Stage &stage : stages)
+      if (!stage.isDone(limit))
+        budgets.push_back({&stage, stage.nextBudget(limit)});
+    for (auto [stage, budget] : budgets)
+      tryBudget(*stage, budget);
     if (failed(tryAll()))
       return failure();
-    for (auto [stage, budget] : llvm::zip_equal(stages, budgets))
-      (stage.tried.peak <= limit ? stage.fits
-                                 : stage.exceeds) = {budget, stage.tried.peak};
+    for (auto [stage, budget] : budgets)
+      stage->peaks[budget] = stage->tried.peak;
   }
   return success();
 }
@@ -172,16 +185,19 @@ SmallVector<int64_t> ResidualSearch::findLeastPeaks() const {
 }
 
 LogicalResult ResidualSearch::refuse() {
-  InFlightDiagnostic error = main.emitError("memory-limit=")
-                             << pprt::printBytes(double(limit))
-                             << " is met by no choice of what is kept: ";
+  InFlightDiagnostic error =
+      main.emitError("memory-limit=")
+      << pprt::printBytes(double(limit))
+      << " is met by no choice of what is kept that was tried: ";
   bool isFirst = true;
-  for (auto [number, peak] : llvm::enumerate(findLeastPeaks()))
-    if (peak > limit)
-      error << (isFirst ? "" : ", ") << "a rank of stage " << number
-            << " needs at least " << peak << " bytes ("
-            << pprt::printBytes(double(peak)) << ")",
-          isFirst = false;
+  for (auto [number, peak] : llvm::enumerate(findLeastPeaks())) {
+    if (peak <= limit)
+      continue;
+    error << (isFirst ? "" : ", ") << "a rank of stage " << number
+          << " needs at least " << peak << " bytes ("
+          << pprt::printBytes(double(peak)) << ")";
+    isFirst = false;
+  }
   error << "; raise the limit, or split more (precision, zero, microbatches, "
            "pp, tp)";
   setExitCode(error, int(pprt::ExitCode::outOfMemory));
@@ -199,7 +215,7 @@ FailureOr<std::vector<StageResiduals>> ResidualSearch::run() {
   for (Remat remat : {Remat::Cheap, Remat::Selective, Remat::Full})
     if ((peaks.empty() || !isDone()) && failed(tryTechnique(remat)))
       return failure();
-  if (!isDone() && failed(narrow()))
+  if (!isDone() && failed(searchBudgets()))
     return failure();
   if (llvm::any_of(findLeastPeaks(),
                    [&](int64_t peak) { return peak > limit; }))

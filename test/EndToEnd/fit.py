@@ -94,6 +94,8 @@ def check_fit(model, keys, limit, applied):
     if not applied:
         if done.returncode != 4 or "--fit finds no keys" not in done.stderr:
             yield f"expects that nothing fits, got {done.returncode}, {done.stderr}"
+        if "add --fit" in done.stdout:
+            yield f"expects no advice to add --fit, got {done.stdout}"
         return
     told = re.search(r"^--fit applies (.*): .* as predicted\n  (.*)$", done.stdout, re.M)
     if done.returncode or not told or not re.search(applied, told[1]):

@@ -12,10 +12,12 @@
 #include "mlir/Pass/PassManager.h"
 #include "pp/Analysis/ModuleTarget.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Artifact.h"
+#include "pprt/Bytes.h"
 
 using namespace mlir;
 using Image = std::unique_ptr<pprt::ppx::ArtifactT>;
@@ -77,6 +79,27 @@ makePrograms(ModuleOp module, const std::string &target) {
   return copy;
 }
 
+/// What remat=auto keeps was chosen for the first of several targets.
+static LogicalResult checkMemoryLimit(ModuleOp programs,
+                                      const std::string &target) {
+  auto plan = programs->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
+  if (!plan || plan.getWord(pp::PlanKey::Remat) != "auto")
+    return success();
+  const int64_t limit =
+      *pprt::parseBytes(plan.getWord(pp::PlanKey::MemoryLimit).str());
+  for (auto program : programs.getOps<pp::ProgramOp>())
+    if (program.getArenaBytes() > limit)
+      return pp::report(
+          programs,
+          {pprt::ExitCode::outOfMemory,
+           "remat=auto expects " + std::to_string(limit) +
+               " bytes of a rank for all of --targets, got " +
+               std::to_string(program.getArenaBytes()) + " for " + target +
+               ", because it chooses for the first of them; make an artifact "
+               "for each"});
+  return success();
+}
+
 /// The error in the level of a module; empty if it is right.
 static std::string checkLevel(ModuleOp module, bool hasTargets) {
   std::optional<pp::Level> level = pp::getLevel(module);
@@ -115,7 +138,8 @@ LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
   };
   for (const std::string &target : targets)
     if (auto programs = makePrograms(*module, target);
-        failed(programs) || failed(add(std::move(*programs))))
+        failed(programs) || failed(checkMemoryLimit(**programs, target)) ||
+        failed(add(std::move(*programs))))
       return failure();
   if (targets.empty() && failed(add(std::move(module))))
     return failure();

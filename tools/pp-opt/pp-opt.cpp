@@ -64,15 +64,18 @@ int main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   pp::registerPPPasses();
   // Set by the options.
-  bool hasTargets = false;
-  pp::registerPipelines([&hasTargets](pp::PipelineOptions &pipeline) {
-    pipeline.leavesPrograms = hasTargets;
+  std::vector<std::string> targets;
+  pp::registerPipelines([&targets](pp::PipelineOptions &pipeline) {
+    pipeline.leavesPrograms = !targets.empty();
+    // What is kept is chosen once, for the first.
+    if (!targets.empty())
+      pipeline.target = targets.front();
   });
 
   auto options = pp::opt::parseCommandLine(argc, argv, registry);
   if (failed(options))
     return int(ExitCode::usage);
-  hasTargets = !options->targets.empty();
+  targets = options->targets;
   mlir::MlirOptMainConfig &config = options->config;
   // A device may never end.
   if (options->input != "-" && isDevice(options->input))

@@ -189,6 +189,8 @@ struct SourceModule::State {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   pp::CompileOptions kernels;
   std::string target;
+  std::unique_ptr<pp::MemoryFit> fit;
+  std::pair<std::string, uint64_t> fitOf; ///< keys and limit
 
   State() : context(registry()) {
     context.printOpOnDiagnostic(false);
@@ -201,7 +203,7 @@ struct SourceModule::State {
     return registry;
   }
 
-  std::optional<pp::MemoryFit> tryKeys(const std::string &keys, uint64_t limit);
+  pp::MemoryFit *tryKeys(const std::string &keys, uint64_t limit);
   /// The training step of the model, for one device.
   Expected<mlir::OwningOpRef<mlir::ModuleOp>>
   makeStep(const std::string &parallelize, bool keepsGradients = false);
@@ -427,19 +429,23 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   return result;
 }
 
-/// Nothing if no keys can be changed.
-std::optional<pp::MemoryFit>
-SourceModule::State::tryKeys(const std::string &keys, uint64_t limit) {
+/// Null if no keys can be changed. Keeps what was tried for the next call.
+pp::MemoryFit *SourceModule::State::tryKeys(const std::string &keys,
+                                            uint64_t limit) {
+  if (fit && fitOf == std::pair(keys, limit))
+    return fit.get();
   Expected<pp::PipelineOptions> options = readOptions(keys);
   if (!options || !options->planFile.empty() || pp::getLevel(*module) ||
       module.get()->hasAttr(pp::attrs::kPlan))
-    return std::nullopt;
-  return pp::MemoryFit(
+    return nullptr;
+  fitOf = {keys, limit};
+  fit = std::make_unique<pp::MemoryFit>(
       *module, keys, limit, [this](const std::string &changed) {
         pp::PipelineOptions options = *readOptions(changed); // was checked
         options.target = target;
         return options;
       });
+  return fit.get();
 }
 
 static PlanTrial describe(pp::KeyTrial trial) {
@@ -458,24 +464,22 @@ static PlanTrial describe(pp::KeyTrial trial) {
 std::vector<PlanTrial>
 SourceModule::trySmallerPlans(const std::string &parallelize, uint64_t limit) {
   std::vector<PlanTrial> trials;
-  std::optional<pp::MemoryFit> fit = state->tryKeys(parallelize, limit);
+  pp::MemoryFit *fit = state->tryKeys(parallelize, limit);
   if (!fit)
     return trials;
-  bool fits = false;
-  for (pp::KeyTrial &trial : fit->tryAlone()) {
-    fits |= trial.outcome && trial.outcome->bytes <= limit;
+  for (pp::KeyTrial &trial : fit->tryAlone())
     trials.push_back(describe(std::move(trial)));
-  }
-  if (fits)
-    return trials;
-  if (std::optional<pp::KeyTrial> found = fit->find())
-    trials.push_back(describe(std::move(*found)));
+  std::optional<PlanTrial> found = findPlanThatFits(parallelize, limit);
+  if (found && llvm::none_of(trials, [&](const PlanTrial &trial) {
+        return trial.keys == found->keys;
+      }))
+    trials.push_back(std::move(*found));
   return trials;
 }
 
 std::optional<PlanTrial>
 SourceModule::findPlanThatFits(const std::string &parallelize, uint64_t limit) {
-  std::optional<pp::MemoryFit> fit = state->tryKeys(parallelize, limit);
+  pp::MemoryFit *fit = state->tryKeys(parallelize, limit);
   std::optional<pp::KeyTrial> found =
       fit ? fit->find() : std::optional<pp::KeyTrial>();
   return found ? std::optional(describe(std::move(*found))) : std::nullopt;

@@ -94,9 +94,9 @@ public:
                                    Variant variant,
                                    Kernels kernels = Kernels::loaded);
 
-  /// Tries changes of single keys that may save memory and, if none needs at
-  /// most `limit` bytes, of several. Nothing if the model has a plan of its
-  /// own, or `parallelize` names a file of one.
+  /// Tries changes of single keys that may save memory, and adds what
+  /// findPlanThatFits() finds. Nothing if the model has a plan of its own, or
+  /// `parallelize` names a file of one.
   std::vector<PlanTrial> trySmallerPlans(const std::string &parallelize,
                                          uint64_t limit);
   /// Finds a plan for as many devices, each of which needs at most `limit`

@@ -27,6 +27,14 @@ uint64_t pp::run::largestArena(const ppx::ArtifactT &artifact) {
   return bytes;
 }
 
+std::optional<PlanTrial>
+pp::run::findFit(const Options &options, SourceModule &module, uint64_t extra) {
+  if (extra >= *options.memoryLimit)
+    return std::nullopt;
+  return module.findPlanThatFits(options.parallelize,
+                                 *options.memoryLimit - extra);
+}
+
 std::string pp::run::adviseOnMemory(const Options &options,
                                     SourceModule &module, uint64_t arena,
                                     uint64_t extra) {
@@ -64,18 +72,12 @@ std::string pp::run::adviseOnMemory(const Options &options,
   }
   if (table.empty())
     return "";
-  return table.print() + others +
-         (best.empty()
-              ? "none fits, nor do several together\n"
-              : "the first as a command, or add --fit:\n  " + best + "\n");
-}
-
-std::optional<PlanTrial>
-pp::run::findFit(const Options &options, SourceModule &module, uint64_t extra) {
-  if (extra >= *options.memoryLimit)
-    return std::nullopt;
-  return module.findPlanThatFits(options.parallelize,
-                                 *options.memoryLimit - extra);
+  if (best.empty())
+    return table.print() + others + "none fits, nor do several together\n";
+  // --fit takes no other number of devices.
+  const bool canFit = !options.fit && findFit(options, module, extra);
+  return table.print() + others + "the first as a command" +
+         (canFit ? ", or add --fit" : "") + ":\n  " + best + "\n";
 }
 
 std::string pp::run::describeFit(const Options &options, const PlanTrial &fit,

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 using namespace pp::run;
 using namespace pprt;
@@ -69,29 +71,46 @@ double mostOfShaken(double roundoff, const UpdateRule &rule) {
   return isLowPrecision(roundoff) ? 2 * kLoose : kLoose;
 }
 
-/// Which of the first `steps` steps of the unpartitioned program, by itself and
-/// in its own type, make values that are not finite.
-Expected<std::vector<bool>>
-findDiverging(Session &session, const Batches &batches, uint64_t steps) {
-  const std::unique_ptr<Stepper> stepper = makeSessionStepper(session);
-  std::vector<bool> found;
-  Batch batch;
-  for (uint64_t step = 0; step < steps; ++step) {
-    if (Status status = batches.read(step, batch); !status.ok())
-      return status;
-    Expected<StepValues> values = stepper->step(batch);
-    if (!values)
-      return values.status();
-    found.push_back(!findNonFinite(*values).empty());
-  }
-  return found;
-}
-
 /// How many steps loss scaling has skipped so far.
 double countSkipped(const StepValues &values) {
   auto found = values.metrics.find("skipped_steps");
   return found == values.metrics.end() ? 0 : found->second.front();
 }
+
+/// The unpartitioned program, by itself and in its own type, from the first
+/// step on.
+class Alone {
+public:
+  enum class Outcome { finite, skipped, diverged };
+
+  Alone(std::unique_ptr<Session> session, const Batches &batches)
+      : session(std::move(session)),
+        stepper(makeSessionStepper(*this->session)), batches(batches) {}
+
+  /// What became of the first `steps` steps.
+  Expected<std::vector<Outcome>> run(uint64_t steps) {
+    Batch batch;
+    while (outcomes.size() < steps) {
+      if (Status status = batches.read(outcomes.size(), batch); !status.ok())
+        return status;
+      Expected<StepValues> values = stepper->step(batch);
+      if (!values)
+        return values.status();
+      const double before = std::exchange(skipped, countSkipped(*values));
+      outcomes.push_back(findNonFinite(*values).empty() ? Outcome::finite
+                         : skipped > before             ? Outcome::skipped
+                                                        : Outcome::diverged);
+    }
+    return outcomes;
+  }
+
+private:
+  std::unique_ptr<Session> session;
+  std::unique_ptr<Stepper> stepper;
+  const Batches &batches;
+  std::vector<Outcome> outcomes;
+  double skipped = 0;
+};
 
 void printRow(std::ostream &out, const char *name, const Worst &worst,
               double bound) {
@@ -346,6 +365,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
                                  : std::numeric_limits<double>::infinity());
   uint64_t steps = 0, leftOut = 0;
   double skipped = 0;
+  std::optional<Alone> alone;
   Batch batch;
   for (uint64_t step = 0; step < options.steps && steps < comparedSteps;
        ++step) {
@@ -398,19 +418,21 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
     if (!found.empty()) {
       // A model that diverges by itself says nothing about its partition; a
       // step that it skips, too, is followed by one with a smaller scale.
-      Expected<std::unique_ptr<Session>> alone =
-          startVariant(Variant::oneDevice);
-      if (!alone)
-        return alone.status();
-      const uint64_t most =
-          isSkipped ? step + 1 : std::min(options.steps, comparedSteps);
-      Expected<std::vector<bool>> diverging =
-          findDiverging(**alone, start.batches, most);
-      if (!diverging)
-        return diverging.status();
-      const bool isAlike = isSkipped ? diverging->back()
-                                     : std::count(diverging->begin(),
-                                                  diverging->end(), true) > 0;
+      if (!alone) {
+        Expected<std::unique_ptr<Session>> created =
+            startVariant(Variant::oneDevice);
+        if (!created)
+          return created.status();
+        alone.emplace(std::move(*created), start.batches);
+      }
+      Expected<std::vector<Alone::Outcome>> outcomes = alone->run(
+          std::max(step + 1, std::min(options.steps, comparedSteps)));
+      if (!outcomes)
+        return outcomes.status();
+      const bool isAlike = isSkipped
+                               ? (*outcomes)[step] == Alone::Outcome::skipped
+                               : std::count(outcomes->begin(), outcomes->end(),
+                                            Alone::Outcome::diverged) > 0;
       if (isAlike && isSkipped && step + 1 < options.steps) {
         ++leftOut;
         continue;

@@ -40,7 +40,8 @@ public:
 
   /// Tries each step of each key alone: stronger remat and ZeRO, bf16, more
   /// micro-batches, pp and tp instead of dp, sequence. Leaves out stronger
-  /// steps that are refused. Where recomputation fits, remat=auto is tried, too.
+  /// steps that are refused. Where recomputation fits, remat=auto is tried,
+  /// too.
   std::vector<KeyTrial> tryAlone();
 
   /// Finds a plan for as many devices whose ranks fit: of those that change the
@@ -54,7 +55,7 @@ private:
     std::vector<std::function<void(PlanOptions &)>> steps;
     bool changesResults = false;
     /// The step that uses up the limit, tried where another step fits.
-    std::optional<size_t> exact;
+    std::optional<size_t> toTheLimit;
   };
   /// Levers with the step of each.
   using Setting = std::map<size_t, size_t>;
@@ -66,7 +67,7 @@ private:
     return runAll({setting}).front();
   }
   std::optional<Setting> findAmong(const std::vector<size_t> &levers);
-  std::optional<Setting> makeExact(const Setting &setting) const;
+  std::optional<Setting> useUpLimit(const Setting &setting) const;
   Setting weaken(Setting setting);
   bool isPossible(const Setting &setting);
   bool isFaster(const Setting &setting, const std::optional<Setting> &best);

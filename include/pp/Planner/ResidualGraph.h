@@ -55,8 +55,6 @@ public:
                 ResidualMarks &marks);
 
   llvm::ArrayRef<ResidualNode> getNodes() const { return nodes; }
-  /// Whether names tell layers apart.
-  bool areLayersKnown() const { return hasLayers; }
   int64_t getStage() const { return FragmentOp(forward).getStage(); }
   /// Reports a value that is to be computed again but cannot be, or that is to
   /// be kept as well.
@@ -84,7 +82,8 @@ private:
   /// Whether memory has to hold `value` while something reads and writes
   /// memory, since it is read both before that and, with its result, behind it.
   bool isHeldOver(mlir::Value value);
-  /// Finds the values that would be computed again from one held over.
+  /// Finds the values that would be computed again from one held over, in each
+  /// layer again.
   void findChained();
   /// The value in memory that `value` is a view of.
   mlir::Value baseOf(mlir::Value value);
@@ -92,13 +91,17 @@ private:
   void findReread();
   /// True if the ops that make and read `value` belong to different layers.
   bool crossesLayers(mlir::Value value) const;
-  bool readsBoundaries(mlir::Operation *op) const;
+  /// Finds ops that only convert, move or combine values that other layers
+  /// made: they may run again even if other layers read their results.
+  void findBoundaryReaders();
   /// True if computing `value` again would mean to compute it for all layers
   /// before.
   bool isOfEveryLayer(mlir::Value value);
   /// Whether the technique allows to run the op again.
   bool isAllowed(mlir::Operation *op);
+  /// Whether the plan or the model asks to compute `value` again.
   bool isToRepeat(mlir::Value value);
+  /// Whether `value` may be computed again; notes a contradiction of marks.
   bool mayRepeat(mlir::Value value);
   /// What the plan or the model says about the op's result.
   bool isMarked(mlir::Operation *op, Checkpoint mark);
@@ -121,6 +124,7 @@ private:
   /// Values that depend on the batch.
   llvm::DenseSet<mlir::Value> varying;
   llvm::DenseSet<mlir::Value> stored, reread, heldOver, chained;
+  llvm::DenseSet<mlir::Operation *> boundaryReaders;
   llvm::DenseMap<mlir::Value, unsigned>
       depths; ///< of what depends on arguments
   llvm::MapVector<mlir::Value, unsigned> numbers;

@@ -19,8 +19,8 @@ struct StageResiduals {
   FragmentOp forward;
   llvm::SmallVector<mlir::Operation *> kept;
   double work = 0; ///< FLOPs that are computed again
-  /// No choice that keeps as few bytes has less work.
-  double leastWork = 0;
+  /// No choice that keeps as few bytes has less work; if known.
+  std::optional<double> leastWork = {};
   int64_t peak = 0; ///< bytes of a rank
 };
 
@@ -31,7 +31,7 @@ using MeasureResiduals =
         llvm::ArrayRef<mlir::Operation *> kept)>;
 
 /// For each stage the choice that needs at most `limit` bytes and computes as
-/// little as possible again. Fails with the least that would do.
+/// little as possible again. Fails with the least that was found.
 mlir::FailureOr<std::vector<StageResiduals>>
 searchResiduals(mlir::func::FuncOp main, int64_t limit, ResidualMarks &marks,
                 MeasureResiduals measure);

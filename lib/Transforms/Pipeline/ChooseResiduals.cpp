@@ -61,17 +61,18 @@ struct ChooseResidualsPass
         return signalPassFailure();
     } else {
       SmallVector<Operation *> kept;
-      bool areLayersKnown = false;
+      double work = 0;
       for (auto [forward, backward] : findResidualPairs(*main)) {
         ResidualGraph graph(forward, backward, remat, marks);
         if (failed(graph.verify()))
           return signalPassFailure();
-        areLayersKnown |= graph.areLayersKnown();
-        llvm::append_range(kept, graph.getKept(chooseResiduals(
-                                     graph.getNodes(), /*bytePrice=*/1.0)));
+        const ResidualChoice choice =
+            chooseResiduals(graph.getNodes(), /*bytePrice=*/1.0);
+        llvm::append_range(kept, graph.getKept(choice));
+        work += graph.getWork(choice);
       }
       markKept(*main, kept);
-      if (remat == Remat::Full && !areLayersKnown)
+      if (remat == Remat::Full && work > 0 && !hasLayers(*main))
         main->emitWarning(
             "remat=full expects ops whose names have the numbers of layers, "
             "such as h.0.attn, got none: all of the forward pass is one layer, "
@@ -80,6 +81,16 @@ struct ChooseResidualsPass
     if (failed(checkMatched("keep", marks.keep)) ||
         failed(checkMatched("recompute", marks.recompute)))
       return signalPassFailure();
+  }
+
+  /// Whether names tell layers apart.
+  static bool hasLayers(func::FuncOp main) {
+    return main
+        .walk([](Operation *op) {
+          return findLayerName(op).empty() ? WalkResult::advance()
+                                           : WalkResult::interrupt();
+        })
+        .wasInterrupted();
   }
 
   /// The planner's choice, which it measures by lowering the module.
@@ -133,7 +144,8 @@ struct ChooseResidualsPass
         << remark::metric("peak", pprt::printBytes(double(stage.peak)))
         << remark::metric("flops_again", std::to_string(int64_t(stage.work)))
         << remark::metric("of_forward", share(stage.work))
-        << remark::metric("at_least", share(stage.leastWork));
+        << remark::metric("at_least", stage.leastWork ? share(*stage.leastWork)
+                                                      : "not known");
   }
 
   LogicalResult checkMatched(StringRef key, const ValuePatterns &patterns) {

@@ -42,7 +42,6 @@ private:
   void extendForward(ArrayRef<Value> kept);
   void rebuildBackward(ArrayRef<Value> kept);
   Value recompute(OpBuilder &builder, Value value, IRMapping &mapping);
-  Value valueOutside(Value value);
   /// Backward may gather by itself what it now gathers to compute again.
   void mergeGathers();
 
@@ -95,8 +94,9 @@ FailureOr<SmallVector<Value>> Rematerializer::findKept() {
 /// Makes the forward fragment yield the kept values.
 void Rematerializer::extendForward(ArrayRef<Value> kept) {
   SmallVector<Value> yielded(yield.getOperands());
+  DenseSet<Value> known(yielded.begin(), yielded.end());
   for (Value value : kept)
-    if (!isa<BlockArgument>(value) && !llvm::is_contained(yielded, value))
+    if (!isa<BlockArgument>(value) && known.insert(value).second)
       yielded.push_back(value);
   if (yielded.size() == yield.getNumOperands())
     return;
@@ -110,16 +110,6 @@ void Rematerializer::extendForward(ArrayRef<Value> kept) {
       longer->getResults().take_front(forward->getNumResults()));
   forward->erase();
   forward = longer;
-}
-
-/// A kept value as @main sees it.
-Value Rematerializer::valueOutside(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return forward.getOperand(argument.getArgNumber());
-  for (auto [index, yielded] : llvm::enumerate(yield.getOperands()))
-    if (yielded == value)
-      return forward.getResult(index);
-  llvm_unreachable("the forward fragment yields what is kept");
 }
 
 Value Rematerializer::recompute(OpBuilder &builder, Value value,
@@ -146,12 +136,20 @@ Value Rematerializer::recompute(OpBuilder &builder, Value value,
 
 void Rematerializer::rebuildBackward(ArrayRef<Value> kept) {
   Block &block = backward.getBody().front();
+  // Values of the forward body as @main sees them.
+  DenseMap<Value, Value> outside;
+  for (auto [value, result] :
+       llvm::zip_equal(yield.getOperands(), forward.getResults()))
+    outside[value] = result;
+  for (auto [argument, operand] :
+       llvm::zip_equal(body->getArguments(), forward.getOperands()))
+    outside[argument] = operand;
   llvm::SetVector<Value> operands;
   for (Value operand : backward.getOperands())
     if (operand.getDefiningOp() != forward.getOperation())
       operands.insert(operand);
   for (Value value : kept)
-    operands.insert(valueOutside(value));
+    operands.insert(outside.at(value));
   // Arguments that recomputation reads; unused ones are dropped below.
   for (Value operand : forward.getOperands())
     if (isHeldAnyway(operand))
@@ -167,7 +165,7 @@ void Rematerializer::rebuildBackward(ArrayRef<Value> kept) {
     inner.map(operand, block.addArgument(operand.getType(), operand.getLoc()));
   IRMapping mapping;
   for (Value value : kept)
-    mapping.map(value, inner.lookup(valueOutside(value)));
+    mapping.map(value, inner.lookup(outside.at(value)));
   for (auto [operand, argument] :
        llvm::zip_equal(forward.getOperands(), body->getArguments()))
     if (isHeldAnyway(operand) && !mapping.contains(argument))

@@ -5,9 +5,9 @@
 // Optimizer states need no reshard: they have the layout of the update that
 // reads and writes them. A parameter that is stored split is gathered for
 // forward and again for backward, so that it is not kept in between; or before
-// the micro-batches, for both. So is one that both read in a narrower type
-// alone, with any `zero`: what is gathered after the update would be wider, and
-// only the update would read it.
+// the micro-batches, for both. With any `zero`, a parameter that forward and
+// backward read in a narrower type alone is stored split, and gathered before
+// the micro-batches: what is gathered after the update would be wider.
 //
 //===----------------------------------------------------------------------===//
 #include "ParameterLayouts.h"
@@ -38,7 +38,8 @@ public:
 
 private:
   void writeLayers();
-  void splitUpdate(BlockArgument parameter, ArrayRef<Operation *> update);
+  void splitUpdate(BlockArgument parameter, ArrayRef<Operation *> update,
+                   bool isSplit);
   void splitGradient(Value value, ArrayRef<OpOperand *> uses, Operation *like,
                      BlockArgument parameter);
   void gatherUses(Value value, BlockArgument parameter, Kind kind,
@@ -128,10 +129,10 @@ void LayoutWriter::splitGradient(Value value, ArrayRef<OpOperand *> uses,
   whole = ofGradient;
 }
 
-/// The update reads its parameter and gradient split; a gradient that the step
-/// returns is the same.
+/// The update reads its parameter, which may be stored split, and its gradient
+/// split; a gradient that the step returns is the same.
 void LayoutWriter::splitUpdate(BlockArgument parameter,
-                               ArrayRef<Operation *> update) {
+                               ArrayRef<Operation *> update, bool isSplit) {
   StringRef name = getArgName(main, parameter.getArgNumber());
   auto isOwnState = [&](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
@@ -160,7 +161,7 @@ void LayoutWriter::splitUpdate(BlockArgument parameter,
       splitGradient(value, operands, operands.front()->getOwner(), parameter);
       continue;
     }
-    if (isStoredSplit(parameter))
+    if (isSplit)
       continue;
     builder.setInsertionPointToStart(&main.getBody().front());
     Value split = build(value, LayoutChange::With, /*each=*/false, Kind::Update,
@@ -187,7 +188,7 @@ static unsigned findNarrowest(Value value) {
   return fewest;
 }
 
-/// Forward and backward may read it in a narrower type alone.
+/// With zero=3, or if forward and backward read it in a narrower type alone.
 bool LayoutWriter::isStoredSplit(BlockArgument parameter) const {
   if (zero == 3)
     return true;
@@ -271,7 +272,7 @@ void LayoutWriter::splitParameter(BlockArgument parameter,
   axes = builder.getStrArrayAttr(shared.axes);
   whole = shared.whole;
   const bool isSplit = isStoredSplit(parameter);
-  splitUpdate(parameter, update);
+  splitUpdate(parameter, update, isSplit);
   auto isForward = [](Operation *user) {
     return getKind(user) == Kind::Forward;
   };

@@ -18,6 +18,7 @@
 #include "pp/IR/Values.h"
 #include "pp/Transforms/Passes.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace pp;
@@ -56,6 +57,7 @@ private:
   bool differentiateSoftmax(Operation *op, Value upstream);
   Value readBack(Value value);
   Value widen(Value sum, Type element);
+  Value widenOne(Value sum, Type element, const DenseMap<Value, Value> &wide);
   /// Rounds after the sum over the batch, where the plan says so. False if `op`
   /// is no convert of a value that does not depend on the batch.
   bool differentiateRounding(Operation *op, Value upstream);
@@ -74,7 +76,9 @@ private:
   bool roundsGradients;
   Operation *terminator;
   OpBuilder builder;
-  SmallVector<Operation *> forwardOps, backwardOps;
+  SmallVector<Operation *> forwardOps;
+  /// An op stands behind those that it reads.
+  llvm::SetVector<Operation *> backwardOps;
   /// Values that depend on a parameter, differentiably.
   llvm::DenseSet<Value> varied;
   /// Values that depend on an input or label: activations.
@@ -186,10 +190,9 @@ void Differentiator::findDependences() {
 void Differentiator::markSince(Operation *last, int64_t origin) {
   Block &body = main.getBody().front();
   auto first = last ? std::next(last->getIterator()) : body.begin();
-  for (Operation &op : llvm::make_range(first, terminator->getIterator())) {
-    setOrigin(&op, origin);
-    backwardOps.push_back(&op);
-  }
+  for (Operation &op : llvm::make_range(first, terminator->getIterator()))
+    if (backwardOps.insert(&op)) // but for those of widenOne()
+      setOrigin(&op, origin);
 }
 
 Value Differentiator::gradientOf(Value value, int64_t origin) {
@@ -216,10 +219,22 @@ Value Differentiator::readBack(Value value) {
   return ConvertOp::create(builder, value.getLoc(), value.getType(), rounding);
 }
 
-/// `sum`, the gradient of a value that does not depend on the batch, in `type`,
-/// which is wider than its own. Products and sums over the batch are formed in
-/// it, so that they are rounded once, when they leave it.
-Value Differentiator::widen(Value sum, Type element) {
+/// The operands of what makes `sum` that are sums over the batch themselves.
+static SmallVector<Value, 2> partsOf(Value sum) {
+  Operation *op = sum.getDefiningOp();
+  if (!op)
+    return {};
+  if (isa<AddOp>(op))
+    return {op->getOperand(0), op->getOperand(1)};
+  if ((op->hasTrait<MovesElements>() && op->getNumOperands() == 1) ||
+      isa<ScatterAddOp>(op))
+    return {op->getOperand(0)};
+  return {};
+}
+
+/// Makes `sum` in type `element`, of its parts in that type.
+Value Differentiator::widenOne(Value sum, Type element,
+                               const DenseMap<Value, Value> &wide) {
   Operation *op = sum.getDefiningOp();
   // In the place of `op`: what it reads lives no longer for it.
   OpBuilder::InsertionGuard guard(builder);
@@ -227,7 +242,7 @@ Value Differentiator::widen(Value sum, Type element) {
   auto take = [&](Operation *made) -> Value {
     if (op)
       setOrigin(made, getOrigin(op));
-    backwardOps.push_back(made);
+    backwardOps.insert(made);
     return made->getResult(0);
   };
   auto convert = [&](Value value) -> Value {
@@ -240,21 +255,39 @@ Value Differentiator::widen(Value sum, Type element) {
     wider->getResult(0).setType(ranked(sum).clone(element));
     return take(wider);
   };
-  if (!op)
-    return convert(sum);
-  if (isa<AddOp>(op))
+  auto partAt = [&](unsigned index) {
+    return wide.lookup(op->getOperand(index));
+  };
+  if (auto scatter = llvm::dyn_cast_or_null<ScatterAddOp>(op))
     return rebuild(
-        {widen(op->getOperand(0), element), widen(op->getOperand(1), element)});
-  if (op->hasTrait<MovesElements>() && op->getNumOperands() == 1)
-    return rebuild({widen(op->getOperand(0), element)});
-  if (isa<DotGeneralOp, ConvolutionOp>(op))
+        {partAt(0), scatter.getIndices(), convert(scatter.getUpdates())});
+  if (const size_t parts = partsOf(sum).size())
+    return parts == 1 ? rebuild({partAt(0)}) : rebuild({partAt(0), partAt(1)});
+  if (llvm::isa_and_nonnull<DotGeneralOp, ConvolutionOp>(op))
     return rebuild(op->getOperands());
-  if (auto reduce = dyn_cast<ReduceOp>(op))
+  if (auto reduce = llvm::dyn_cast_or_null<ReduceOp>(op))
     return rebuild(convert(reduce.getOperand()));
-  if (auto scatter = dyn_cast<ScatterAddOp>(op))
-    return rebuild({widen(scatter.getOperand(), element), scatter.getIndices(),
-                    convert(scatter.getUpdates())});
   return convert(sum);
+}
+
+/// `sum`, the gradient of a value that does not depend on the batch, in type
+/// `element`, which is wider than its own. Products and sums over the batch are
+/// formed in it, so that they are rounded once, when they leave it.
+Value Differentiator::widen(Value sum, Type element) {
+  DenseMap<Value, Value> wide;
+  // A value is widened once those that it is formed of are.
+  SmallVector<std::pair<Value, unsigned>> work{{sum, 0}};
+  while (!work.empty()) {
+    auto &[value, operand] = work.back();
+    const SmallVector<Value, 2> parts = partsOf(value);
+    if (operand == parts.size()) {
+      wide[value] = widenOne(value, element, wide);
+      work.pop_back();
+    } else if (Value part = parts[operand++]; !wide.contains(part)) {
+      work.push_back({part, 0});
+    }
+  }
+  return wide.lookup(sum);
 }
 
 bool Differentiator::differentiateSoftmax(Operation *op, Value upstream) {
@@ -365,25 +398,30 @@ void Differentiator::appendGradients() {
 
 void Differentiator::removeDeadOps() {
   SmallVector<Operation *> kept;
+  llvm::DenseSet<Value> erased;
   for (Operation *op : llvm::reverse(backwardOps)) {
-    if (isOpTriviallyDead(op))
+    if (isOpTriviallyDead(op)) {
+      erased.insert_range(op->getResults());
       op->erase();
-    else
+    } else {
       kept.push_back(op);
+    }
   }
-  backwardOps.assign(kept.rbegin(), kept.rend());
+  llvm::erase_if(activationGradients,
+                 [&](Value value) { return erased.contains(value); });
+  backwardOps.clear();
+  backwardOps.insert(kept.rbegin(), kept.rend());
 }
 
 /// Operands of an activation's gradient are input gradients: earlier layers
 /// wait for them. All others are needed for parameters alone and may be
 /// computed later.
 void Differentiator::classify() {
-  llvm::DenseSet<Operation *> backward(backwardOps.begin(), backwardOps.end());
   llvm::DenseSet<Operation *> awaited;
   SmallVector<Value> pending(activationGradients);
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val().getDefiningOp();
-    if (op && backward.contains(op) && awaited.insert(op).second)
+    if (op && backwardOps.contains(op) && awaited.insert(op).second)
       llvm::append_range(pending, op->getOperands());
   }
   for (Operation *op : backwardOps)

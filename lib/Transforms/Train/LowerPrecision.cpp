@@ -11,7 +11,8 @@
 //
 // A value that is computed in f32 is rounded where it is made if an op that
 // computes low reads it; all of its readers then read the rounded value, so
-// that memory holds one of them.
+// that memory holds one of them. Rows of a tied embedding are looked up in the
+// rounded table that a product reads.
 //
 //===----------------------------------------------------------------------===//
 #include "PrecisionPolicy.h"
@@ -57,9 +58,9 @@ private:
   void findWanted();
   /// Whether the op reads its float operands in the low type.
   bool wants(Operation *op) const;
-  /// Whether `reader` looks up rows of a parameter that other ops read in the
-  /// low type: a tied embedding, whose rows are equal if it is rounded first.
-  bool readsTied(Operation *reader) const;
+  /// Finds lookups of a parameter that other ops read in the low type: rows are
+  /// equal if the table is rounded first.
+  void findTied();
   bool computesLow(Operation *op, PrecisionRule rule) const;
   void write(Operation *op);
   void convertOperands(Operation *op, bool toLow);
@@ -78,6 +79,7 @@ private:
   /// The op that is written now.
   Operation *reader = nullptr;
   DenseSet<Value> wanted, made;
+  DenseSet<Operation *> tied;
   DenseMap<Value, Value> lowOf, wideOf;
 };
 
@@ -96,11 +98,13 @@ void PrecisionWriter::findWanted() {
           wanted.insert(operand);
 }
 
-bool PrecisionWriter::readsTied(Operation *reader) const {
-  auto lookup = dyn_cast<GatherOp>(reader);
-  return lookup && isShared(lookup.getOperand()) &&
-         llvm::any_of(lookup.getOperand().getUsers(),
-                      [&](Operation *user) { return wants(user); });
+void PrecisionWriter::findTied() {
+  for (auto lookup : main.getOps<GatherOp>())
+    if (isShared(lookup.getOperand()) &&
+        llvm::any_of(lookup.getOperand().getUsers(), [&](Operation *user) {
+          return wants(user) && !isShared(user->getResult(0));
+        }))
+      tied.insert(lookup);
 }
 
 bool PrecisionWriter::computesLow(Operation *op, PrecisionRule rule) const {
@@ -111,7 +115,7 @@ bool PrecisionWriter::computesLow(Operation *op, PrecisionRule rule) const {
       return isWide(operand) || isLow(operand);
     });
   if (rule == PrecisionRule::Rounds)
-    return readsTied(op);
+    return tied.contains(op);
   if (rule != PrecisionRule::Follows && rule != PrecisionRule::Moves)
     return false;
   bool isAnyLow = false;
@@ -260,13 +264,15 @@ LogicalResult PrecisionWriter::run() {
   if (failed(findRules()))
     return failure();
   findWanted();
+  findTied();
+  const SmallVector<Operation *> ops = llvm::to_vector(
+      llvm::make_pointer_range(main.getBody().front().getOperations()));
   reader = &main.getBody().front().front();
   for (BlockArgument argument : main.getArguments())
     if (wanted.contains(argument) && !isShared(argument))
       getLow(argument);
   // Each op is visited after those that it reads.
-  for (Operation *op : llvm::to_vector(
-           llvm::make_pointer_range(main.getBody().front().getOperations())))
+  for (Operation *op : ops)
     write(op);
   return success();
 }

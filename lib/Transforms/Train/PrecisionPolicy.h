@@ -25,7 +25,8 @@ enum class PrecisionRule {
   /// The same, and rounding its operand instead of its result changes nothing
   /// but a factor's rounding: it moves, selects or scales elements.
   Moves,
-  /// Computes in f32, and rounds its result.
+  /// Computes in f32, and rounds its result: a lookup in a table, which reads
+  /// the rounded table instead if an op of rule Low does.
   Rounds,
   /// Computes in f32. Its result is rounded if an op of rule Low reads it.
   Wide,

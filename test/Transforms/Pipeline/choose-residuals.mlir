@@ -27,6 +27,14 @@
 // FULL: pp.dot_general {{.*}} -> tensor<2x8x3x4x8xf32>
 // FULL: pp.fragment update
 
+// In 16 bits the norms of the next layer convert it again.
+// RUN: pp-opt %t.mlir --pp-parallelize="precision=bf16 remat=full stop-after=pipeline" | FileCheck %s --check-prefix=FULL16
+// FULL16: pp.fragment forward
+// FULL16: pp.yield
+// FULL16-NOT: tensor<2x8x32xf32>, tensor<2x8x32xf32>
+// FULL16-SAME: tensor<2x8x32xbf16>, tensor<2x8x32xbf16>
+// FULL16: pp.fragment backward
+
 // With sequence=true backward gathers a layer's input once, to compute again and
 // for the gradient.
 // RUN: pp-opt %t.mlir --pp-parallelize="tp=2 sequence=true remat=cheap stop-after=pipeline" | FileCheck %s --check-prefix=GATHERS
@@ -47,11 +55,21 @@
 // LAYERS: warning: remat=full expects ops whose names have the numbers of layers, such as h.0.attn, got none: all of the forward pass is one layer, and computed again at once
 // A stage whose backward reads nothing of forward has one peak.
 // RUN: not pp-opt %s --pp-parallelize="pp=2 cuts=head remat=auto memory-limit=20K" 2>&1 | FileCheck %s --check-prefix=NOCHOICE
-// NOCHOICE: error: memory-limit=20.0 KiB is met by no choice of what is kept: a rank of stage 1 needs at least {{[0-9]+}} bytes
+// NOCHOICE: error: memory-limit=20.0 KiB is met by no choice of what is kept that was tried: a rank of stage 1 needs at least {{[0-9]+}} bytes
 // LARGE: flops_again=0, of_forward=0.0%
 // SMALL: rank 0  4{{[3-5]}}.{{[0-9]}} MiB
 // LEAST: rank 0  41.{{[0-9]}} MiB
-// NEVER: error: memory-limit=100 KiB is met by no choice of what is kept: a rank of stage 0 needs at least {{[0-9]+}} bytes ({{[0-9.]+}} KiB); raise the limit
+// NEVER: error: memory-limit=100 KiB is met by no choice of what is kept that was tried: a rank of stage 0 needs at least {{[0-9]+}} bytes ({{[0-9.]+}} KiB); raise the limit
+
+// Keeping least does not need least: peaks are searched for one that fits.
+// RUN: pp-model gpt --layers=4 --hidden=64 --heads=4 --seq=64 --batch=8 --vocab=256 -o %t.peaks.mlir
+// RUN: pp-run %t.peaks.mlir --parallelize="remat=auto memory-limit=15890000" --dry-run --target=sm_90 | FileCheck %s --check-prefix=PEAKS
+// PEAKS: rank 0  15.{{[01]}} MiB
+// An artifact's code is that of the target that it was chosen for.
+// RUN: pp-opt %t.peaks.mlir --pp-parallelize="remat=auto memory-limit=16000000" --emit=ppx --targets=sm_90 -o %t.ppx
+// RUN: pp-run %t.ppx --dry-run --target=sm_90 --memory-limit=16000000 | FileCheck %s --check-prefix=PEAKS
+// RUN: not pp-opt %t.peaks.mlir --pp-parallelize="remat=auto memory-limit=16000000" --emit=ppx --targets=x86-64-v3,sm_90 -o %t.2.ppx 2>&1 | FileCheck %s --check-prefix=TARGETS
+// TARGETS: error: remat=auto expects 16000000 bytes of a rank for all of --targets, got {{[0-9]+}} for sm_90, because it chooses for the first of them; make an artifact for each
 
 // Single values, by the names of their layers and ops.
 // RUN: pp-opt %t.mlir --pp-parallelize="remat=full keep='h.0.attn exp, h.1' stop-after=pipeline" | FileCheck %s --check-prefix=KEEP

@@ -25,11 +25,11 @@ StringRef pp::findLayerName(Operation *op) {
 
 ValuePatterns::ValuePatterns(StringRef text) {
   SmallVector<StringRef> parts;
-  text.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  if (!text.empty())
+    text.split(parts, ','); // an empty part names nothing
   for (StringRef part : parts) {
     auto [name, op] = part.trim().split(' ');
-    if (!name.empty())
-      patterns.push_back({part.trim(), name, op.trim()});
+    patterns.push_back({part.trim(), name, op.trim()});
   }
 }
 

@@ -63,7 +63,7 @@ void MemoryFit::addLevers() {
   levers.push_back(std::move(zero));
 
   Lever microBatches;
-  for (int64_t factor : {2, 4, 8})
+  for (int64_t factor : {2, 4, 8, 16})
     microBatches.steps.push_back([factor](PlanOptions &plan) {
       plan.set(PlanKey::Microbatches,
                factor * plan.getInt(PlanKey::Microbatches));

@@ -78,7 +78,7 @@ def check_table(model, keys, peak, limit):
         if (saves, arena, step, fits) != expected:
             yield f"'{changed}': expects {expected}, got {(saves, arena, step, fits)}"
     if not fitting[0]:
-        if done.stdout.splitlines()[-1] != "none fits, nor do several together":
+        if done.stdout.splitlines()[-1] != "none of these fits, nor do the strongest of them together":
             yield f"expects that nothing fits, got {done.stdout}"
         return
     command = shlex.split(done.stdout.splitlines()[-1])

@@ -113,6 +113,23 @@ TEST(Contraction, PlansRoomForEveryWay) {
     }
 }
 
+/// A sum over all pixels of a batch, as weights of convolutions have, takes no
+/// scratchpad of its length.
+TEST(Contraction, CutsLongSums) {
+  const Sample sample({{},
+                       32,
+                       4,
+                       1 << 18,
+                       Layout::columns,
+                       Layout::rows,
+                       Layout::rows,
+                       ppx::ElementType_bf16,
+                       ppx::ElementType_f32});
+  for (const cpu::Way &way : cpu::waysFor(sample.contraction, /*avx512=*/true))
+    EXPECT_LE(cpu::BlockedProduct(sample.contraction, way).workspaceBytes(1),
+              16u << 20);
+}
+
 /// With AVX-512, bf16 is multiplied as it is, and dense factors are not copied.
 TEST(Contraction, ReadsLowTypesWhereTheyLie) {
   const Sample sample({{},

@@ -173,15 +173,18 @@ void StageLowering::sendResults(FragmentOp fragment, int64_t microBatch) {
     }
 }
 
-/// Whether a value of a fragment is a parameter, or made of nothing else.
+/// Whether a value of a fragment is a parameter, or made of nothing else, such
+/// as what a prologue makes.
 bool StageLowering::isOfParameters(FragmentOp fragment, Value value) {
   if (Operation *op = value.getDefiningOp())
     return isa<LaunchOp>(op) && op->getNumOperands() &&
            llvm::all_of(op->getOperands(), [&](Value operand) {
              return isOfParameters(fragment, operand);
            });
-  auto argument = dyn_cast<BlockArgument>(
-      fragment.getOperand(cast<BlockArgument>(value).getArgNumber()));
+  Value source = fragment.getOperand(cast<BlockArgument>(value).getArgNumber());
+  if (auto maker = source.getDefiningOp<FragmentOp>())
+    return maker.getPhase() == Phase::Prologue;
+  auto argument = dyn_cast<BlockArgument>(source);
   return argument && getArgRole(main, argument.getArgNumber()) == Role::Param;
 }
 

@@ -76,7 +76,8 @@ struct ChooseResidualsPass
         main->emitWarning(
             "remat=full expects ops whose names have the numbers of layers, "
             "such as h.0.attn, got none: all of the forward pass is one layer, "
-            "and computed again at once");
+            "and computed again at once; modules keep names in text with "
+            "--mlir-print-debuginfo");
     }
     if (failed(checkMatched("keep", marks.keep)) ||
         failed(checkMatched("recompute", marks.recompute)))

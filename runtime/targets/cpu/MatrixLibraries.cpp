@@ -29,8 +29,7 @@ static bool takes(const ProductShape &shape) {
 /// Scratchpad of oneDNN 2.6.3's blocked products (brgemm_matmul_utils.cpp,
 /// init_scratchpad): copies of a chunk of either factor, the sums of a chunk of
 /// the result, and a list of blocks. In f32, chunks are of at most 1024 steps;
-/// processors with AMX may
-/// take all, in up to two blocks.
+/// processors with AMX may take all, in up to two blocks.
 static uint64_t scratchpadBytes(const ProductShape &shape) {
   constexpr uint64_t mostRows = 256, mostColumns = 1024, mostSteps = 1024,
                      block = 64, listed = 64, others = 16 << 10;
@@ -45,9 +44,11 @@ static uint64_t scratchpadBytes(const ProductShape &shape) {
 }
 
 /// 1 MiB of f32 stays in the cache until its epilogues. Rows of a dense matrix
-/// are dense, columns are not.
+/// are dense, columns are not. Sums over all pixels of a batch are cut, because
+/// the scratchpad of narrow factors grows with them.
 constexpr MatrixLibraryRules kRules = {
-    {/*rows=*/512, /*columns=*/512, /*wholeColumns=*/2048},
+    {/*rows=*/512, /*columns=*/512, /*wholeColumns=*/2048,
+     /*stepsOfColumns=*/1 << 14},
     takes,
     scratchpadBytes};
 

@@ -46,11 +46,11 @@ static uint64_t scratchpadBytes(const ProductShape &shape) {
 /// 1 MiB of f32 stays in the cache until its epilogues. Rows of a dense matrix
 /// are dense, columns are not. Sums over all pixels of a batch are cut, because
 /// the scratchpad of narrow factors grows with them.
-constexpr MatrixLibraryRules kRules = {
-    {/*rows=*/512, /*columns=*/512, /*wholeColumns=*/2048,
-     /*stepsOfColumns=*/1 << 14},
-    takes,
-    scratchpadBytes};
+constexpr MatrixLibraryRules kRules = {{/*rows=*/512, /*columns=*/512,
+                                        /*wholeColumns=*/2048,
+                                        /*stepsOfColumns=*/1 << 14},
+                                       takes,
+                                       scratchpadBytes};
 
 } // namespace oneDnnMatmul
 

@@ -73,7 +73,8 @@ std::string pp::run::adviseOnMemory(const Options &options,
   if (table.empty())
     return "";
   if (best.empty())
-    return table.print() + others + "none of these fits, nor do the strongest of them together\n";
+    return table.print() + others +
+           "none of these fits, nor do the strongest of them together\n";
   // --fit takes no other number of devices.
   const bool canFit = !options.fit && findFit(options, module, extra);
   return table.print() + others + "the first as a command" +

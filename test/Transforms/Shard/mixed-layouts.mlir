@@ -56,6 +56,7 @@
 // STEP: pp.fragment backward
 // STEP: %{{[0-9]+}}:2 = pp.reduce_scatter
 
+// AHEAD: pp.slot "all_gather" gathered
 // AHEAD: setup
 // AHEAD: pp.collective all_gather
 // AHEAD: pp.collective all_gather

@@ -71,6 +71,8 @@ ROWS = [
         [["torch_eager.py", "--autocast"], ["torch_eager.py", "--autocast", "--compile"],
          ["jax_mesh.py", "--autocast"]], 0.70, "gpt-12x768", over_floor=1.25, floor="bf16-12x768",
         memory={"torch": 0.50, "jax": 0.80}),
+    Row("12 x 768, dp=2, bf16", "dp=2 precision=bf16", [["torch_ddp.py", "--autocast"]], 0.70, "gpt-12x768",
+        over_floor=1.25, floor="bf16-12x768"),
 ]
 # Models: their builder and their size.
 MODELS = {"gpt": ("gpt", MODEL), "moe": ("moe", MODEL),

@@ -18,8 +18,9 @@ using namespace mlir;
 using namespace pp;
 
 MemoryFit::MemoryFit(ModuleOp model, std::string keys, uint64_t limit,
-                     ReadKeys read)
-    : model(model), keys(std::move(keys)), limit(limit), read(std::move(read)) {
+                     ReadKeys read, MeasureBeside measureBeside)
+    : model(model), keys(std::move(keys)), limit(limit), read(std::move(read)),
+      measureBeside(std::move(measureBeside)), limitOfArena(limit) {
   PipelineOptions options;
   std::string error;
   if (succeeded(parseParallelize(this->keys, options, error)))
@@ -44,10 +45,10 @@ void MemoryFit::addLevers() {
        ArrayRef(words)
            .drop_while([&](StringRef other) { return other != now; })
            .drop_front())
-    remat.steps.push_back([word, limit = limit](PlanOptions &plan) {
+    remat.steps.push_back([word, this](PlanOptions &plan) {
       plan.set(PlanKey::Remat, word);
       if (word == "auto")
-        plan.set(PlanKey::MemoryLimit, std::to_string(limit));
+        plan.set(PlanKey::MemoryLimit, std::to_string(limitOfArena));
     });
   if (!remat.steps.empty()) // the last is auto
     remat.toTheLimit = remat.steps.size() - 1;
@@ -152,7 +153,8 @@ MemoryFit::runAll(const std::vector<Setting> &settings) {
     plans.push_back(read(trial.keys));
     fresh.push_back(&trial);
   }
-  for (auto [trial, done] : llvm::zip_equal(fresh, tryPlans(model, plans))) {
+  for (auto [trial, done] :
+       llvm::zip_equal(fresh, tryPlans(model, plans, measureBeside))) {
     trial->outcome = done.outcome;
     trial->refusal = done.refusal;
   }
@@ -170,11 +172,11 @@ std::vector<KeyTrial> MemoryFit::tryAlone() {
         settings.push_back({{lever, step}});
   runAll(settings);
   for (const Setting &setting : std::vector<Setting>(settings))
-    if (std::optional<Setting> closer = useUpLimit(setting);
-        closer && isFaster(setting, std::nullopt)) {
-      settings.push_back(std::move(*closer));
-      break;
-    }
+    if (isFaster(setting, std::nullopt))
+      if (std::optional<Setting> closer = useUpLimit(setting)) {
+        settings.push_back(std::move(*closer));
+        break;
+      }
   std::vector<KeyTrial> all;
   for (auto [setting, trial] : llvm::zip_equal(settings, runAll(settings)))
     if (trial->outcome || setting.begin()->second == 0)
@@ -182,13 +184,15 @@ std::vector<KeyTrial> MemoryFit::tryAlone() {
   return all;
 }
 
-/// The same, with the step that uses up the limit; nothing if there is none.
+/// A setting that fits, with the step that uses up the limit; nothing if there
+/// is none.
 std::optional<MemoryFit::Setting>
-MemoryFit::useUpLimit(const Setting &setting) const {
+MemoryFit::useUpLimit(const Setting &setting) {
   Setting result = setting;
   for (auto &[lever, step] : result)
     if (const std::optional<size_t> last = levers[lever].toTheLimit) {
       step = *last;
+      limitOfArena = limit - run(setting)->outcome->besideArena;
       return result;
     }
   return std::nullopt;

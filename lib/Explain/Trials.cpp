@@ -18,6 +18,7 @@
 #include "pp/Target/Artifact.h"
 #include "pp/Transforms/Pipelines.h"
 #include "llvm/Support/ThreadPool.h"
+#include <mutex>
 
 using namespace mlir;
 using namespace pp;
@@ -65,12 +66,17 @@ static LogicalResult change(ModuleOp module, const Trial &trial,
   return changed;
 }
 
-static FailureOr<Outcome> predictOutcome(ModuleOp programs) {
+static FailureOr<Outcome> predictOutcome(ModuleOp programs,
+                                         const MeasureBeside &measureBeside) {
   FailureOr<MeshedArtifact> built = buildMeshedArtifact(programs);
   if (failed(built))
     return failure();
-  return getOutcome(predict::predict(*built->artifact, built->mesh),
-                    built->mesh.worldSize());
+  Outcome outcome = getOutcome(predict::predict(*built->artifact, built->mesh),
+                               built->mesh.worldSize());
+  if (measureBeside)
+    outcome.besideArena = measureBeside(*built->artifact);
+  outcome.bytes += outcome.besideArena;
+  return outcome;
 }
 
 namespace {
@@ -83,6 +89,7 @@ struct Compilation {
   std::optional<Level> from;
   /// Gives the module its plan, unless the options do.
   std::function<LogicalResult(ModuleOp)> prepare;
+  MeasureBeside measureBeside;
 
   void run(Trial &trial) const;
 };
@@ -108,19 +115,26 @@ void Compilation::run(Trial &trial) const {
   buildPipeline(manager, options, from, /*hasPlan=*/bool(prepare));
   if (failed(manager.run(*module)))
     return;
-  if (FailureOr<Outcome> outcome = predictOutcome(*module); succeeded(outcome))
+  if (FailureOr<Outcome> outcome = predictOutcome(*module, measureBeside);
+      succeeded(outcome))
     trial.outcome = *outcome;
 }
 
-std::vector<Trial> pp::tryPlans(ModuleOp model,
-                                ArrayRef<PipelineOptions> plans) {
+std::vector<Trial> pp::tryPlans(ModuleOp model, ArrayRef<PipelineOptions> plans,
+                                const MeasureBeside &measureBeside) {
   std::vector<Trial> trials(plans.size());
+  std::mutex mutex;
+  const MeasureBeside alone = [&](const pprt::ppx::ArtifactT &artifact) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return measureBeside(artifact);
+  };
   const std::string bytes = writeBytecode(model);
   const DialectRegistry &registry = model.getContext()->getDialectRegistry();
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
   for (auto [trial, options] : llvm::zip_equal(trials, plans))
-    pool.async([&registry, &bytes, &trial = trial, &options = options] {
-      Compilation{registry, bytes, options, std::nullopt, nullptr}.run(trial);
+    pool.async([&, &trial = trial, &options = options] {
+      Compilation{registry, bytes, options, std::nullopt, nullptr, alone}.run(
+          trial);
     });
   pool.wait();
   return trials;
@@ -142,8 +156,12 @@ std::vector<Trial> Trials::run(ArrayRef<std::string> changes,
   options.target = target ? target.str() : "";
   for (Trial &trial : MutableArrayRef(trials).take_front(kMost))
     pool.async([&] {
-      Compilation{registry, model, options, Level::Graph,
-                  [&](ModuleOp module) { return change(module, trial, plan); }}
+      Compilation{registry,
+                  model,
+                  options,
+                  Level::Graph,
+                  [&](ModuleOp module) { return change(module, trial, plan); },
+                  nullptr}
           .run(trial);
     });
   pool.wait();

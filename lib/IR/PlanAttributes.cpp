@@ -284,6 +284,11 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << "; edit the seeds, or remove them to have them "
                             "chosen";
   }
+  if (settings.get(getInfo(PlanKey::Remat).name) ==
+          StringAttr::get(mesh.getContext(), "auto") &&
+      !settings.contains(getInfo(PlanKey::MemoryLimit).name))
+    return emitError() << "remat = \"auto\" expects a memory-limit of a rank "
+                          "beside it, got none";
   return success();
 }
 

@@ -21,6 +21,9 @@ import sys
 import tempfile
 
 MODEL = "gpt --layers=2 --hidden=64 --heads=4 --seq=32 --batch=16 --vocab=64"
+# Of few sequences, so that micro-batches help little; for GPUs, whose workspaces are of some MiB.
+SHORT = "gpt --layers=2 --hidden=64 --heads=4 --seq=32 --batch=2 --vocab=64"
+WIDE = "gpt --layers=4 --hidden=256 --heads=4 --seq=128 --batch=32 --vocab=512"
 # Keys; a limit as a share of what they need; what --fit may apply, or None if
 # nothing fits.
 CASES = [
@@ -123,6 +126,31 @@ def check_words(model):
             yield f"{options}: expects {code} and '{word}', got {done}"
 
 
+def check_devices(model):
+    """What fits on more devices only is no promise of --fit, which tells also with --quiet."""
+    keys = "remat=full precision=bf16 threads=1"
+    options = [f"--parallelize={keys}", f"--memory-limit={model.predict(keys + ' tp=2')[0]}", "--dry-run"]
+    for more in ([], ["--fit"]):
+        done = model.run(*options, *more)
+        if "as a command:" not in done.stdout or "tp=2" not in done.stdout.splitlines()[-1]:
+            yield f"{more}: expects tp=2 as a command and no word of --fit, got {done.stdout}"
+    done = model.run("--parallelize=dp=2 threads=1", f"--memory-limit={int(0.7 * model.predict('dp=2 threads=1')[0])}",
+                     "--steps=1", "--fit", "--quiet")
+    if done.returncode or not done.stderr.startswith("--fit applies") or done.stdout:
+        yield f"expects --quiet to tell the plan on stderr, got {done}"
+
+
+def check_gpus(model):
+    """What --fit applies fits with what a GPU holds beside the arena, messages in transit among it."""
+    for keys, saved in (("dp=4", 0.1), ("dp=4 precision=bf16", 0.1), ("dp=4", 0.3)):
+        options = [f"--parallelize={keys}", "--target=sm_90", "--dry-run"]
+        found = re.search(r"^allocated .* (\S+) (KiB|MiB)$", model.run(*options).stdout, re.M)
+        bytes_ = float(found[1]) * {"KiB": 1 << 10, "MiB": 1 << 20}[found[2]]
+        done = model.run(*options, f"--memory-limit={int((1 - saved) * bytes_)}", "--fit")
+        if done.returncode or "--fit applies" not in done.stdout:
+            yield f"[{keys}] on GPUs in {1 - saved} of {bytes_}: expects a plan that fits, got {done}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
@@ -141,6 +169,11 @@ def main():
             for error in (*check_table(model, keys, peak, limit),
                           *check_fit(model, keys, limit, applied)):
                 errors.append(f"[{keys}] in {limit} bytes: {error}")
+        for name, text, check in (("short", SHORT, check_devices), ("wide", WIDE, check_gpus)):
+            other = Model(tools, pathlib.Path(folder) / name)
+            other.folder.mkdir()
+            subprocess.run([tools / "pp-model", *text.split(), "-o", other.folder / "m.mlir"], check=True)
+            errors += check(other)
     print(f"{len(CASES)} limits")
     print("\n".join(errors[:20]))
     sys.exit(bool(errors))

@@ -95,3 +95,8 @@ module @chosen attributes {pp.plan = #pp.plan<mesh = <["tp"=2]>, vocab = "false"
 func.func @init(%w: tensor<4xf32> {pp.init = #pp.init<normal, 0x7FF8000000000000, 1.0>}) {
   return
 }
+
+// -----
+
+// expected-error@+1 {{remat = "auto" expects a memory-limit of a rank beside it, got none}}
+module attributes {pp.plan = #pp.plan<mesh = <[]>, remat = "auto">} {}

@@ -203,7 +203,8 @@ struct SourceModule::State {
     return registry;
   }
 
-  pp::MemoryFit *tryKeys(const std::string &keys, uint64_t limit);
+  pp::MemoryFit *tryKeys(const std::string &keys, uint64_t limit,
+                         const MeasureBeside &measureBeside);
   /// The training step of the model, for one device.
   Expected<mlir::OwningOpRef<mlir::ModuleOp>>
   makeStep(const std::string &parallelize, bool keepsGradients = false);
@@ -430,8 +431,9 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
 }
 
 /// Null if no keys can be changed. Keeps what was tried for the next call.
-pp::MemoryFit *SourceModule::State::tryKeys(const std::string &keys,
-                                            uint64_t limit) {
+pp::MemoryFit *
+SourceModule::State::tryKeys(const std::string &keys, uint64_t limit,
+                             const MeasureBeside &measureBeside) {
   if (fit && fitOf == std::pair(keys, limit))
     return fit.get();
   Expected<pp::PipelineOptions> options = readOptions(keys);
@@ -440,11 +442,13 @@ pp::MemoryFit *SourceModule::State::tryKeys(const std::string &keys,
     return nullptr;
   fitOf = {keys, limit};
   fit = std::make_unique<pp::MemoryFit>(
-      *module, keys, limit, [this](const std::string &changed) {
+      *module, keys, limit,
+      [this](const std::string &changed) {
         pp::PipelineOptions options = *readOptions(changed); // was checked
         options.target = target;
         return options;
-      });
+      },
+      measureBeside);
   return fit.get();
 }
 
@@ -462,14 +466,16 @@ static PlanTrial describe(pp::KeyTrial trial) {
 }
 
 std::vector<PlanTrial>
-SourceModule::trySmallerPlans(const std::string &parallelize, uint64_t limit) {
+SourceModule::trySmallerPlans(const std::string &parallelize, uint64_t limit,
+                              const MeasureBeside &measureBeside) {
   std::vector<PlanTrial> trials;
-  pp::MemoryFit *fit = state->tryKeys(parallelize, limit);
+  pp::MemoryFit *fit = state->tryKeys(parallelize, limit, measureBeside);
   if (!fit)
     return trials;
   for (pp::KeyTrial &trial : fit->tryAlone())
     trials.push_back(describe(std::move(trial)));
-  std::optional<PlanTrial> found = findPlanThatFits(parallelize, limit);
+  std::optional<PlanTrial> found =
+      findPlanThatFits(parallelize, limit, measureBeside);
   if (found && llvm::none_of(trials, [&](const PlanTrial &trial) {
         return trial.keys == found->keys;
       }))
@@ -478,8 +484,9 @@ SourceModule::trySmallerPlans(const std::string &parallelize, uint64_t limit) {
 }
 
 std::optional<PlanTrial>
-SourceModule::findPlanThatFits(const std::string &parallelize, uint64_t limit) {
-  pp::MemoryFit *fit = state->tryKeys(parallelize, limit);
+SourceModule::findPlanThatFits(const std::string &parallelize, uint64_t limit,
+                               const MeasureBeside &measureBeside) {
+  pp::MemoryFit *fit = state->tryKeys(parallelize, limit, measureBeside);
   std::optional<pp::KeyTrial> found =
       fit ? fit->find() : std::optional<pp::KeyTrial>();
   return found ? std::optional(describe(std::move(*found))) : std::nullopt;

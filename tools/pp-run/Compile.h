@@ -46,6 +46,10 @@ enum class Kernels {
   linked  ///< into the artifact, so that other processes can run it
 };
 
+/// Bytes that a rank needs beside the arena of its program.
+using MeasureBeside =
+    std::function<uint64_t(const pprt::ppx::ArtifactT &artifact)>;
+
 /// A plan with other keys, as if it were compiled, or why it is refused.
 struct PlanTrial {
   /// The keys that differ, and all of them.
@@ -98,11 +102,13 @@ public:
   /// findPlanThatFits() finds. Nothing if the model has a plan of its own, or
   /// `parallelize` names a file of one.
   std::vector<PlanTrial> trySmallerPlans(const std::string &parallelize,
-                                         uint64_t limit);
+                                         uint64_t limit,
+                                         const MeasureBeside &measureBeside);
   /// Finds a plan for as many devices, each of which needs at most `limit`
   /// bytes.
   std::optional<PlanTrial> findPlanThatFits(const std::string &parallelize,
-                                            uint64_t limit);
+                                            uint64_t limit,
+                                            const MeasureBeside &measureBeside);
 
   /// Whether the training step is still to be made: only then can it be made
   /// with gradients, or for another mesh.

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a model whose program does not fit the memory limit, with `extra`: bytes
-// that a rank needs beyond its arena. Predictions are of arenas, which must fit
-// with these.
+// In: a model whose program does not fit the memory limit. Arenas are
+// predicted; what a rank needs beside them, such as messages in transit, is
+// measured for each plan.
 //
 //===----------------------------------------------------------------------===//
 #include "Fit.h"
@@ -27,22 +27,20 @@ uint64_t pp::run::largestArena(const ppx::ArtifactT &artifact) {
   return bytes;
 }
 
-std::optional<PlanTrial>
-pp::run::findFit(const Options &options, SourceModule &module, uint64_t extra) {
-  if (extra >= *options.memoryLimit)
-    return std::nullopt;
-  return module.findPlanThatFits(options.parallelize,
-                                 *options.memoryLimit - extra);
+std::optional<PlanTrial> pp::run::findFit(const Options &options,
+                                          SourceModule &module,
+                                          const MeasureBeside &measureBeside) {
+  return module.findPlanThatFits(options.parallelize, *options.memoryLimit,
+                                 measureBeside);
 }
 
 std::string pp::run::adviseOnMemory(const Options &options,
-                                    SourceModule &module, uint64_t arena,
-                                    uint64_t extra) {
+                                    SourceModule &module, uint64_t bytes,
+                                    const MeasureBeside &measureBeside) {
   std::vector<PlanTrial> trials = module.trySmallerPlans(
-      options.parallelize,
-      *options.memoryLimit - std::min(extra, *options.memoryLimit));
+      options.parallelize, *options.memoryLimit, measureBeside);
   const auto fits = [&](const PlanTrial &trial) {
-    return trial.bytes + extra <= *options.memoryLimit;
+    return trial.bytes <= *options.memoryLimit;
   };
   // What fits, the fastest first; then by what is saved.
   std::stable_sort(trials.begin(), trials.end(),
@@ -51,7 +49,7 @@ std::string pp::run::adviseOnMemory(const Options &options,
                        return fits(a);
                      return fits(a) ? a.seconds < b.seconds : a.bytes < b.bytes;
                    });
-  pp::predict::Table table({"plans that need less memory", "saves", "arena",
+  pp::predict::Table table({"plans that need less memory", "saves", "memory",
                             "a step", "devices", "fits"});
   std::string others, best;
   for (const PlanTrial &trial : trials) {
@@ -59,13 +57,13 @@ std::string pp::run::adviseOnMemory(const Options &options,
       others += trial.change + " is refused: " + trial.refusal + "\n";
       continue;
     }
-    if (trial.bytes >= arena) {
+    if (trial.bytes >= bytes) {
       others += trial.change + " saves nothing\n";
       continue;
     }
     if (best.empty() && fits(trial))
       best = options.command + " " + printOption(trial);
-    table.add({printOption(trial), printBytes(double(arena - trial.bytes)),
+    table.add({printOption(trial), printBytes(double(bytes - trial.bytes)),
                printBytes(double(trial.bytes)),
                pp::predict::printSeconds(trial.seconds),
                std::to_string(trial.devices), fits(trial) ? "yes" : "no"});
@@ -76,15 +74,15 @@ std::string pp::run::adviseOnMemory(const Options &options,
     return table.print() + others +
            "none of these fits, nor do the strongest of them together\n";
   // --fit takes no other number of devices.
-  const bool canFit = !options.fit && findFit(options, module, extra);
+  const bool canFit = !options.fit && findFit(options, module, measureBeside);
   return table.print() + others + "the first as a command" +
          (canFit ? ", or add --fit" : "") + ":\n  " + best + "\n";
 }
 
 std::string pp::run::describeFit(const Options &options, const PlanTrial &fit,
-                                 uint64_t arena) {
+                                 uint64_t bytes) {
   return "--fit applies " + fit.change + ": " + printBytes(double(fit.bytes)) +
-         " instead of " + printBytes(double(arena)) + ", " +
+         " instead of " + printBytes(double(bytes)) + ", " +
          pp::predict::printSeconds(fit.seconds) + " a step as predicted\n  " +
          options.command + " " + printOption(fit) + "\n";
 }

@@ -17,19 +17,18 @@ namespace pp::run {
 /// Bytes of the rank that needs most.
 uint64_t largestArena(const pprt::ppx::ArtifactT &artifact);
 
-/// A table of keys that save some of `arena`, the best first, and the first as
-/// a command if it fits. Empty if there are none. `extra`: bytes that a rank
-/// needs beyond its arena.
+/// A table of keys that save some of the `bytes` of a rank, the best first, and
+/// the first as a command if it fits. Empty if there are none.
 std::string adviseOnMemory(const Options &options, SourceModule &module,
-                           uint64_t arena, uint64_t extra);
+                           uint64_t bytes, const MeasureBeside &measureBeside);
 
 /// The plan that --fit applies; nothing if none fits.
 std::optional<PlanTrial> findFit(const Options &options, SourceModule &module,
-                                 uint64_t extra);
+                                 const MeasureBeside &measureBeside);
 
 /// What --fit says.
 std::string describeFit(const Options &options, const PlanTrial &fit,
-                        uint64_t arena);
+                        uint64_t bytes);
 
 } // namespace pp::run
 

@@ -48,7 +48,8 @@ std::vector<PlanTrial> SourceModule::trySmallerPlans(const std::string &,
   return {};
 }
 std::optional<PlanTrial> SourceModule::findPlanThatFits(const std::string &,
-                                                        uint64_t) {
+                                                        uint64_t,
+                                                        const MeasureBeside &) {
   return std::nullopt;
 }
 

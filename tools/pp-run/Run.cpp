@@ -95,29 +95,36 @@ Status checkProgram(const Options &options, const World &world,
   return Status(status.code(), options.input + ": " + status.message());
 }
 
-/// Bytes that a rank, or its GPU, needs beyond the arena.
-uint64_t bytesBehind(const Options &options, const World &world,
-                     const Source &source, uint64_t arena) {
-  const ppx::ArtifactT &artifact = *source.program.artifact;
+/// Bytes that a rank, or its GPU, needs beside the arena.
+uint64_t bytesBeside(const Options &options, const World &world,
+                     const ppx::ArtifactT &artifact) {
+  const std::vector<uint64_t> staging = stagingOf(options, world, artifact);
   if (!findBackend(options.device)->hasStreams)
-    return source.staging.empty() ? 0
-                                  : *std::max_element(source.staging.begin(),
-                                                      source.staging.end());
+    return staging.empty() ? 0
+                           : *std::max_element(staging.begin(), staging.end());
   const Mesh mesh = *Mesh::create(artifact.axes); // was checked
-  const uint64_t bytes = findLargestGpu(options, shareGpu(options, world),
-                                        artifact, mesh, source.staging)
-                             .needs.allocated();
-  return bytes - std::min(bytes, arena);
+  const uint64_t bytes =
+      findLargestGpu(options, shareGpu(options, world), artifact, mesh, staging)
+          .needs.allocated();
+  return bytes - std::min(bytes, largestArena(artifact));
 }
 
 /// For a model whose program does not fit: lets --fit change the plan, or says
 /// what would save memory.
 Status saveMemory(Options &options, const World &world, Source &source,
                   Status &checked) {
-  const uint64_t arena = largestArena(*source.program.artifact);
-  const uint64_t behind = bytesBehind(options, world, source, arena);
+  const ppx::ArtifactT &artifact = *source.program.artifact;
+  const uint64_t beside = bytesBeside(options, world, artifact);
+  const uint64_t bytes = largestArena(artifact) + beside;
+  const uint64_t ranks = Mesh::create(artifact.axes)->worldSize();
+  // Processes are those of this plan.
+  const auto measureBeside = [&](const ppx::ArtifactT &other) {
+    return Mesh::create(other.axes)->worldSize() == ranks
+               ? bytesBeside(options, world, other)
+               : beside;
+  };
   if (options.fit) {
-    if (const auto fit = findFit(options, *source.module, behind)) {
+    if (const auto fit = findFit(options, *source.module, measureBeside)) {
       options.parallelize = fit->keys;
       Expected<Compiled> program = source.module->compile(
           fit->keys, Variant::asAsked, kernelsFor(options, world));
@@ -125,8 +132,8 @@ Status saveMemory(Options &options, const World &world, Source &source,
         return program.status();
       source.program = std::move(*program);
       checked = checkProgram(options, world, source);
-      if (!options.quiet)
-        std::cout << describeFit(options, *fit, arena) << std::endl;
+      (options.quiet ? std::cerr : std::cout)
+          << describeFit(options, *fit, bytes) << std::endl;
       return {};
     }
     checked = Status(checked.code(), checked.message() +
@@ -134,7 +141,8 @@ Status saveMemory(Options &options, const World &world, Source &source,
                                          "--parallelize with which it does");
   }
   if (!options.quiet)
-    source.advice = adviseOnMemory(options, *source.module, arena, behind);
+    source.advice =
+        adviseOnMemory(options, *source.module, bytes, measureBeside);
   return {};
 }
 

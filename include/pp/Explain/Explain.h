@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "pp/Predict/Prediction.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct Outcome {
   uint32_t devices = 1;
   double seconds = 0; ///< of a step
   uint64_t bytes = 0; ///< of the rank that needs most
+  /// Of them, what lies beside the arena; if measured.
+  uint64_t besideArena = 0;
 };
 Outcome getOutcome(const predict::Prediction &prediction, uint32_t devices);
 
@@ -37,9 +40,15 @@ struct Trial {
   std::string refusal;
 };
 
+/// The bytes that a rank needs beside the arena of its program.
+using MeasureBeside =
+    std::function<uint64_t(const pprt::ppx::ArtifactT &artifact)>;
+
 /// Compiles and predicts a model under each plan, at the same time.
+/// `measureBeside` is asked by one thread at a time.
 std::vector<Trial> tryPlans(mlir::ModuleOp model,
-                            llvm::ArrayRef<PipelineOptions> plans);
+                            llvm::ArrayRef<PipelineOptions> plans,
+                            const MeasureBeside &measureBeside);
 
 class Trials {
 public:

@@ -34,9 +34,9 @@ public:
   using ReadKeys = std::function<PipelineOptions(const std::string &keys)>;
 
   /// `keys` are the user's; they name no plan file. A rank may have `limit`
-  /// bytes.
+  /// bytes, with those beside its arena.
   MemoryFit(mlir::ModuleOp model, std::string keys, uint64_t limit,
-            ReadKeys read);
+            ReadKeys read, MeasureBeside measureBeside);
 
   /// Tries each step of each key alone: stronger remat and ZeRO, bf16, more
   /// micro-batches, pp and tp instead of dp, sequence. Leaves out stronger
@@ -54,7 +54,8 @@ private:
   struct Lever {
     std::vector<std::function<void(PlanOptions &)>> steps;
     bool changesResults = false;
-    /// The step that uses up the limit, tried where another step fits.
+    /// The step that uses up the limit of arenas, tried where another step
+    /// fits.
     std::optional<size_t> toTheLimit;
   };
   /// Levers with the step of each.
@@ -67,7 +68,7 @@ private:
     return runAll({setting}).front();
   }
   std::optional<Setting> findAmong(const std::vector<size_t> &levers);
-  std::optional<Setting> useUpLimit(const Setting &setting) const;
+  std::optional<Setting> useUpLimit(const Setting &setting);
   Setting weaken(Setting setting);
   bool isPossible(const Setting &setting);
   bool isFaster(const Setting &setting, const std::optional<Setting> &best);
@@ -76,8 +77,10 @@ private:
   std::string keys;
   uint64_t limit;
   ReadKeys read;
+  MeasureBeside measureBeside;
   PlanOptions given;
   std::vector<Lever> levers;
+  uint64_t limitOfArena; ///< beside a plan that fits
   /// What was tried, by setting.
   std::map<Setting, KeyTrial> trials;
 };

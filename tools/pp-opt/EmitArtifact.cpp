@@ -85,7 +85,7 @@ static LogicalResult checkMemoryLimit(ModuleOp programs,
   auto plan = programs->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
   if (!plan || plan.getWord(pp::PlanKey::Remat) != "auto")
     return success();
-  const int64_t limit =
+  const uint64_t limit =
       *pprt::parseBytes(plan.getWord(pp::PlanKey::MemoryLimit).str());
   for (auto program : programs.getOps<pp::ProgramOp>())
     if (program.getArenaBytes() > limit)

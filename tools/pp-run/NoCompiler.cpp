@@ -44,7 +44,8 @@ Expected<Compiled> SourceModule::compile(const std::string &, Variant,
 }
 
 std::vector<PlanTrial> SourceModule::trySmallerPlans(const std::string &,
-                                                     uint64_t) {
+                                                     uint64_t,
+                                                     const MeasureBeside &) {
   return {};
 }
 std::optional<PlanTrial> SourceModule::findPlanThatFits(const std::string &,

@@ -187,7 +187,7 @@ const Option options[] = {
      }},
     {"fit", "",
      "with --memory-limit: change keys of --parallelize until the program "
-     "fits, and say which",
+     "fits, and say which on stderr",
      [](std::string_view, Options &o) { return setSwitch(o.fit); },
      needsCompiler},
     {"cache-limit", "BYTES",

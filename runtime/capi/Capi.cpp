@@ -159,10 +159,10 @@ static Status lastFailure(int code) {
 
 int pprt_agree(pprt_world *world, int code, int interrupted) {
   return guarded([&]() -> int {
-    Verdict verdict = {lastFailure(code), interrupted != 0};
+    Verdict verdict = {lastFailure(code), uint32_t(interrupted != 0)};
     if (world)
-      verdict = world->world->agree(verdict.first, verdict.interrupted);
-    if (verdict.first.ok() && verdict.interrupted)
+      verdict = world->world->agree(verdict.first, verdict.votes);
+    if (verdict.first.ok() && verdict.votes != 0)
       verdict.first = Status(ExitCode::interrupted, "interrupted");
     return report(verdict.first);
   });
@@ -238,8 +238,7 @@ static Status read(const pprt_options *given, SessionOptions &options) {
 
 /// Opening waits for all other processes, so none may have given up.
 static Status agree(const SessionOptions &options, const Status &mine) {
-  return options.world ? options.world->agree(mine, /*interrupted=*/false).first
-                       : mine;
+  return options.world ? options.world->agree(mine).first : mine;
 }
 
 /// `load` takes an ImageChoice.

@@ -25,5 +25,5 @@ Status pprt::expectSame(World &world, std::vector<std::byte> mine,
                       "expects the same " + expected +
                           " in all processes, got another in process " +
                           std::to_string(process) + "; " + advice);
-  return world.agree(status, /*interrupted=*/false).first;
+  return world.agree(status).first;
 }

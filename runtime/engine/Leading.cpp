@@ -69,8 +69,7 @@ createLike(const Call &call, const std::shared_ptr<World> &world,
                           call.bytes.size(), "the program of process 0",
                           {"", *level})
           : level.status();
-  if (Status status = world->agree(artifact.status(), false).first;
-      !status.ok())
+  if (Status status = world->agree(artifact.status()).first; !status.ok())
     return status;
   SessionOptions options;
   options.resolver = resolver;
@@ -102,7 +101,7 @@ static void repeat(const Call &call, Session &session) {
     return (void)session.setInput(uint32_t(call.number), call.bytes.data(),
                                   call.bytes.size());
   case CallKind::begin:
-    return (void)session.begin();
+    return (void)session.begin(call.number);
   case CallKind::submit:
     return (void)session.submit();
   case CallKind::wait:

@@ -191,7 +191,7 @@ Status Session::State::start(const SessionOptions &options) {
 }
 
 Status Session::State::agree(const Status &mine) {
-  return world->agree(mine, /*interrupted=*/false).first;
+  return world->agree(mine).first;
 }
 
 Status Session::State::tell(CallKind kind, uint64_t number, const void *bytes,
@@ -286,18 +286,20 @@ Status Session::State::expectValues() const {
   return {};
 }
 
-Status Session::begin() {
+Status Session::begin(uint64_t steps) {
   return state->guard([&]() -> Status {
     Status status =
         state->expect(State::Phase::opened, Section::setup, "begin");
     if (status.ok())
       status = state->expectValues();
     if (status.ok())
-      status = state->tell(CallKind::begin);
+      status = state->tell(CallKind::begin, steps);
     if (status.ok())
       status = state->run(Section::setup, -1);
-    if (status.ok())
+    if (status.ok()) {
       state->phase = State::Phase::begun;
+      state->steps = int64_t(steps);
+    }
     return status;
   });
 }

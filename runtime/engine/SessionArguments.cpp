@@ -23,8 +23,7 @@ template <typename Function>
 Status Session::State::forEachShard(uint32_t argument, Function &&f) const {
   const ShardedTensor &tensor = host->arguments[argument];
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
-    const int32_t slot = artifact->programs[host->ranks.programOf(rank)]
-                             ->argument_slots[argument];
+    const int32_t slot = slotOf(argument, rank);
     if (slot < 0)
       continue;
     if (Status status =
@@ -64,8 +63,7 @@ Session::State::firstHolders(uint32_t argument) const {
   std::vector<Holder> holders;
   std::set<ShardedTensor::Index> covered;
   for (uint32_t rank = 0; rank < host->mesh.worldSize(); ++rank) {
-    const int32_t slot = artifact->programs[host->ranks.programOf(rank)]
-                             ->argument_slots[argument];
+    const int32_t slot = slotOf(argument, rank);
     const ShardedTensor::Index origin =
         host->arguments[argument].origin(host->mesh, rank, 0);
     if (slot >= 0 && covered.insert(origin).second)

@@ -115,6 +115,11 @@ struct Session::State {
     const ppx::Role role = artifact->arguments[argument]->role;
     return role == ppx::Role_input || role == ppx::Role_label;
   }
+  /// The slot of an argument on a rank; -1: it has none.
+  int32_t slotOf(uint32_t argument, uint32_t rank) const {
+    return artifact->programs[host->ranks.programOf(rank)]
+        ->argument_slots[argument];
+  }
   /// Whether each thread has a core.
   bool spins() const { return uint64_t(threads) * range.size() <= cores; }
   Status checkIndex(uint32_t argument) const;

@@ -142,3 +142,19 @@ void ShardedTensor::gather(const Index &origin, const std::byte *shard,
                  std::memcpy(global + to, shard + from, real * width);
              });
 }
+
+std::vector<uint64_t> ShardedTensor::realSize(const Index &origin) const {
+  std::vector<uint64_t> size(shape.size());
+  for (size_t d = 0; d < shape.size(); ++d)
+    size[d] = std::min(extent[d], shape[d] - std::min(shape[d], origin[d]));
+  return size;
+}
+
+void ShardedTensor::pack(const Index &origin, const std::byte *shard,
+                         std::byte *values) const {
+  forEachRow(origin, shape.data(), [&](uint64_t, uint64_t from, uint64_t real) {
+    if (real != 0)
+      std::memcpy(values, shard + from, real * width);
+    values += real * width;
+  });
+}

@@ -57,6 +57,12 @@ public:
   /// `batch` is the dimension that counts them; -1: it has no rows.
   void scatter(const Index &origin, int32_t batch, const Rows &rows,
                const std::byte *global, std::byte *shard) const;
+  /// Returns the sizes of the part of the shard at `origin` that is real; any
+  /// may be 0.
+  std::vector<uint64_t> realSize(const Index &origin) const;
+  /// Copies that part, row-major.
+  void pack(const Index &origin, const std::byte *shard,
+            std::byte *values) const;
   /// Copies the real elements of the shard at `origin` to the global buffer.
   void gather(const Index &origin, const std::byte *shard,
               std::byte *global) const;

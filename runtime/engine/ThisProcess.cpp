@@ -25,8 +25,8 @@ public:
   gather(std::vector<std::byte> mine) override {
     return std::vector<std::vector<std::byte>>{mine};
   }
-  Verdict agree(const Status &mine, bool interrupted) override {
-    return {mine, interrupted};
+  Verdict agree(const Status &mine, uint32_t votes) override {
+    return {mine, votes};
   }
   Expected<std::unique_ptr<PolledTransport>> transport(uint32_t) override {
     return std::unique_ptr<PolledTransport>(

@@ -30,8 +30,11 @@ MetricsFile::~MetricsFile() {
 }
 
 Status MetricsFile::add(const StepReport &step) {
-  const std::string line = printStep(step) + "\n";
-  return writeAll(descriptor, line.data(), line.size())
+  return addLines(printStep(step) + "\n");
+}
+
+Status MetricsFile::addLines(const std::string &lines) {
+  return writeAll(descriptor, lines.data(), lines.size())
              ? Status()
              : systemFailure(path, "write");
 }

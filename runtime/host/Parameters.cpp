@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Parameters.h"
+#include "Boxes.h"
 
 #include "pprt/Program.h"
 
@@ -70,61 +71,6 @@ static std::vector<uint64_t> inOrder(const std::vector<uint64_t> &sizes,
   for (uint32_t dimension : order)
     result.push_back(sizes[dimension]);
   return result;
-}
-
-namespace {
-/// Part of a dense tensor: `size` indices from `first` on in each dimension.
-struct Box {
-  std::vector<uint64_t> first, size;
-
-  uint64_t elements() const {
-    uint64_t count = 1;
-    for (uint64_t each : size)
-      count *= each;
-    return count;
-  }
-};
-} // namespace
-
-/// Returns the box that the runs of a shard of a tensor of this shape cover.
-static Box boxOf(const std::vector<uint64_t> &shape,
-                 const std::vector<ElementRun> &runs) {
-  Box box = {shape, std::vector<uint64_t>(shape.size())};
-  std::vector<uint64_t> last(shape.size());
-  for (const ElementRun &run : runs) {
-    // If a run's ends differ in a dimension, it covers all of those behind it.
-    uint64_t begin = run.first, end = run.first + run.count - 1;
-    for (size_t d = shape.size(); d-- > 0; begin /= shape[d], end /= shape[d]) {
-      const bool hasAll = begin / shape[d] != end / shape[d];
-      box.first[d] = std::min(box.first[d], hasAll ? 0 : begin % shape[d]);
-      last[d] = std::max(last[d], hasAll ? shape[d] - 1 : end % shape[d]);
-    }
-  }
-  for (size_t d = 0; d < shape.size(); ++d)
-    box.size[d] = last[d] + 1 - box.first[d];
-  return box;
-}
-
-/// Returns the runs of a part of a tensor of this shape, stored at `values`.
-static std::vector<ElementRun> runsOf(const std::vector<uint64_t> &shape,
-                                      const Box &box, uint64_t width,
-                                      std::byte *values) {
-  std::vector<ElementRun> runs;
-  std::vector<uint64_t> index(shape.size());
-  const uint64_t row = box.size.empty() ? 1 : box.size.back();
-  for (uint64_t left = box.elements() / row; left > 0; --left) {
-    uint64_t first = 0;
-    for (size_t d = 0; d < shape.size(); ++d)
-      first = first * shape[d] + box.first[d] + index[d];
-    if (!runs.empty() && runs.back().first + runs.back().count == first)
-      runs.back().count += row;
-    else
-      runs.push_back({first, row, values});
-    values += row * width;
-    for (size_t d = shape.size(); d-- > 1 && ++index[d - 1] == box.size[d - 1];)
-      index[d - 1] = 0;
-  }
-  return runs;
 }
 
 /// Reads elements of a parameter that the file stores in another order.

@@ -16,11 +16,12 @@ static constexpr double minDrawMs = 50;
 static constexpr double minSilenceMs = 1000, maxSilenceMs = 10000;
 static constexpr size_t maxBarWidth = 20, minBarWidth = 5;
 
-ProgressLine::ProgressLine(std::ostream &out, Style style, uint64_t steps,
-                           uint64_t itemsPerStep, std::string itemName,
-                           unsigned columns)
-    : out(out), style(style), steps(steps), itemsPerStep(itemsPerStep),
-      itemName(std::move(itemName)), columns(columns) {}
+ProgressLine::ProgressLine(std::ostream &out, Style style, uint64_t before,
+                           uint64_t steps, uint64_t itemsPerStep,
+                           std::string itemName, unsigned columns)
+    : out(out), style(style), before(before), steps(steps),
+      itemsPerStep(itemsPerStep), itemName(std::move(itemName)),
+      columns(columns) {}
 
 ProgressLine::~ProgressLine() {
   if (drawnWidth > 0)
@@ -79,7 +80,7 @@ std::vector<std::string> ProgressLine::describe(const StepReport &step,
                     " " + itemName + "/s");
   const uint64_t done = step.step;
   if (done < steps)
-    parts.push_back(shortTime(elapsedMs / static_cast<double>(done) *
+    parts.push_back(shortTime(elapsedMs / static_cast<double>(done - before) *
                               static_cast<double>(steps - done)) +
                     " left");
   for (const auto &[name, values] : step.metrics)
@@ -115,7 +116,7 @@ std::string ProgressLine::drawBar(const StepReport &step,
 }
 
 void ProgressLine::update(const StepReport &step, double elapsedMs) {
-  const bool isEnd = step.step == 1 || step.step >= steps;
+  const bool isEnd = step.step == before + 1 || step.step >= steps;
   const double silence = elapsedMs - shownMs;
   if (style == Style::lines) {
     const double limit = std::clamp(elapsedMs, minSilenceMs, maxSilenceMs);

@@ -13,11 +13,11 @@ using namespace pprt;
 using namespace pprt::host;
 
 struct ReadAhead::State {
-  State(const Batches &batches, uint64_t count)
-      : batches(batches), count(count) {}
+  State(const Batches &batches, uint64_t first, uint64_t end)
+      : batches(batches), end(end), step(first) {}
 
   const Batches &batches;
-  const uint64_t count;
+  const uint64_t end;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -26,7 +26,7 @@ struct ReadAhead::State {
   Status status;
   bool isFull = false, isEnding = false;
 
-  uint64_t step = 0; ///< of the next batch to read
+  uint64_t step; ///< of the next batch to read
   bool hasThread = false;
   Thread thread;
 
@@ -35,7 +35,7 @@ struct ReadAhead::State {
 };
 
 void ReadAhead::State::run() {
-  while (step < count) {
+  while (step < end) {
     read();
     std::unique_lock<std::mutex> lock(mutex);
     isFull = true;
@@ -48,8 +48,8 @@ void ReadAhead::State::run() {
   }
 }
 
-ReadAhead::ReadAhead(const Batches &batches, uint64_t count)
-    : state(std::make_unique<State>(batches, count)) {
+ReadAhead::ReadAhead(const Batches &batches, uint64_t first, uint64_t end)
+    : state(std::make_unique<State>(batches, first, end)) {
   State *owned = state.get();
   // If the system refuses a thread, the caller reads.
   state->hasThread = state->thread.start([owned] { owned->run(); });

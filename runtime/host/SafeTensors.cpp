@@ -9,12 +9,12 @@
 #include "pprt/host/SafeTensors.h"
 
 #include "Json.h"
+#include "pprt/Artifact.h"
 #include "pprt/Program.h"
 #include "pprt/host/Elements.h"
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 using namespace pprt::host;
 using pprt::denseBytes;
@@ -73,32 +73,6 @@ static bool isConvertible(const StoredType &from, ElementType to) {
 //===----------------------------------------------------------------------===//
 // Header
 //===----------------------------------------------------------------------===//
-
-/// Parses `text` as JSON in which no object has a key twice (a reader that
-/// keeps the last one and a reader that keeps the first would see different
-/// files) and nothing is nested deeper than the format needs (so that recursion
-/// over the result is bounded). Returns a discarded value on failure.
-static Json parseStrictly(const std::string &text) {
-  constexpr int maxDepth = 3;
-  std::vector<std::set<std::string>> keys;
-  bool isStrict = true;
-  Json json = Json::parse(
-      text,
-      [&](int depth, Json::parse_event_t event, Json &parsed) {
-        if (event == Json::parse_event_t::object_start)
-          keys.emplace_back();
-        else if (event == Json::parse_event_t::object_end)
-          keys.pop_back();
-        else if (event == Json::parse_event_t::key)
-          isStrict &= keys.back().insert(parsed.get<std::string>()).second;
-        isStrict &= depth <= maxDepth;
-        return isStrict;
-      },
-      /*allow_exceptions=*/false);
-  if (!isStrict)
-    json = Json(Json::value_t::discarded);
-  return json;
-}
 
 static bool isUnsignedList(const Json &json) {
   return json.is_array() &&
@@ -189,8 +163,9 @@ Expected<SafeTensors> SafeTensors::open(const std::string &path) {
   if (Status status = file.read(8, text.data(), length); !status.ok())
     return status;
 
-  Json header = text.empty() || text[0] != '{' ? Json(Json::value_t::discarded)
-                                               : parseStrictly(text);
+  Json header = text.empty() || text[0] != '{'
+                    ? Json(Json::value_t::discarded)
+                    : parseStrictly<Json>(text, /*maxDepth=*/3);
   if (!header.is_object())
     return malformed("a JSON object of tensors with distinct names as header",
                      dumpJson(Json(text.substr(0, 40))));
@@ -199,6 +174,7 @@ Expected<SafeTensors> SafeTensors::open(const std::string &path) {
       if (!isStringMap(item.value()))
         return malformed("strings only in __metadata__",
                          dumpJson(item.value()).substr(0, 120));
+      result.notes = item.value().get<std::map<std::string, std::string>>();
       continue;
     }
     StoredTensor tensor;
@@ -310,6 +286,22 @@ Status SafeTensors::read(const std::string &name, ElementType element,
   return {};
 }
 
+Expected<uint32_t> SafeTensors::checksum(const std::string &name) const {
+  const StoredTensor &tensor = *find(name);
+  constexpr uint64_t most = uint64_t(1) << 20;
+  std::vector<uint8_t> piece;
+  uint32_t sum = 0;
+  for (uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
+    piece.resize(std::min(most, tensor.bytes - at));
+    if (Status status =
+            file.read(tensor.offset + at, piece.data(), piece.size());
+        !status.ok())
+      return status;
+    sum = pprt::artifactChecksum(piece.data(), piece.size(), sum);
+  }
+  return sum;
+}
+
 Status pprt::host::checkTensorName(const std::string &path,
                                    const std::string &name) {
   // JSON supports only UTF-8: other bytes would be read back differently.
@@ -343,10 +335,12 @@ pprt::host::orderInFile(const std::vector<TensorToStore> &tensors) {
 
 Status pprt::host::writeSafeTensors(
     const std::string &path, const std::vector<TensorToStore> &tensors,
-    const std::function<Status(size_t, void *)> &read) {
+    const std::function<Status(size_t, void *)> &read,
+    const std::map<std::string, std::string> &metadata) {
   const std::vector<size_t> order = orderInFile(tensors);
   Json header = Json::object();
-  header["__metadata__"] = {{"format", "pt"}};
+  header["__metadata__"] = metadata;
+  header["__metadata__"]["format"] = "pt";
   std::vector<uint64_t> sizes(tensors.size());
   uint64_t offset = 0;
   for (size_t i : order) {

@@ -148,7 +148,7 @@ TEST(Conformance, NobodyLeavesBeforeAllHaveCome) {
       transfer.isTransfer = true;
       transfer.ranks = {0, worldSize - 1}; // the receiver comes late
       Members members({test, transfer}, worldSize);
-      ASSERT_TRUE(world->agree({}, false).first.ok());
+      ASSERT_TRUE(world->agree({}).first.ok());
       const Clock::time_point begin = Clock::now();
       members.forEachRank([&](uint32_t rank) {
         if (rank == worldSize - 1)
@@ -181,7 +181,7 @@ TEST(Conformance, WhoeverWaitsLeavesTheCores) {
   for (uint32_t rank = 0; rank < worldSize; ++rank)
     test.ranks.push_back(rank);
   Members members({test}, worldSize);
-  ASSERT_TRUE(world->agree({}, false).first.ok());
+  ASSERT_TRUE(world->agree({}).first.ok());
   const Clock::time_point begin = Clock::now();
   const auto usedUntil = [&](double seconds) {
     std::this_thread::sleep_until(begin +
@@ -243,19 +243,18 @@ TEST(Conformance, WhatProcessesShare) {
   }
 }
 
-TEST(Conformance, ProcessesAgreeOnTheFirstFailureAndOnInterruption) {
+TEST(Conformance, ProcessesAgreeOnTheFirstFailureAndAddVotes) {
   const uint32_t me = world->process(), last = world->processCount() - 1;
-  Verdict verdict = world->agree({}, false);
+  Verdict verdict = world->agree({});
   EXPECT_TRUE(verdict.first.ok());
-  EXPECT_FALSE(verdict.interrupted);
-  verdict = world->agree({}, me == last);
+  EXPECT_EQ(verdict.votes, 0u);
+  verdict = world->agree({}, (me == last ? 4 : 0) | (me == 0 ? 1 : 0));
   EXPECT_TRUE(verdict.first.ok());
-  EXPECT_TRUE(verdict.interrupted);
+  EXPECT_EQ(verdict.votes, 5u);
   verdict = world->agree(
       me == 0 && last != 0
           ? Status()
-          : Status(ExitCode::nonFinite, "of process " + std::to_string(me)),
-      false);
+          : Status(ExitCode::nonFinite, "of process " + std::to_string(me)));
   EXPECT_EQ(verdict.first.code(), ExitCode::nonFinite);
   EXPECT_EQ(verdict.first.message(),
             last == 0 ? "of process 0" : "of process 1");
@@ -268,7 +267,7 @@ TEST(Conformance, ASecondWorldIsRefusedAndLeavesTheFirstAlive) {
       mpi::openWorld(PP_MPI_LIBRARY, nullptr);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.status().code(), ExitCode::usage);
-  EXPECT_TRUE(world->agree({}, false).first.ok());
+  EXPECT_TRUE(world->agree({}).first.ok());
 }
 
 // Run by itself: afterwards messages without a receiver are in transit.
@@ -301,7 +300,7 @@ TEST(Abort, EndsAllWaits) {
     if (rank != worldSize - 1)
       members.start(rank, 0, 0);
     if (++begun == here)
-      allBegun = world->agree({}, false).first.ok();
+      allBegun = world->agree({}).first.ok();
     while (true) {
       const uint32_t seen = members.count(rank);
       if (!members.transport->poll().ok())
@@ -313,7 +312,7 @@ TEST(Abort, EndsAllWaits) {
   aborter.join();
   EXPECT_EQ(members.transport->poll().code(), ExitCode::rankDied);
   EXPECT_EQ(members.transport->poll().message(), "as the test wants");
-  EXPECT_EQ(world->agree(members.transport->poll(), false).first.message(),
+  EXPECT_EQ(world->agree(members.transport->poll()).first.message(),
             "as the test wants");
   // A message without a receiver keeps its memory, whatever else is destroyed.
   const uint32_t first = world->ranksOf(world->process(), worldSize).begin;
@@ -323,7 +322,7 @@ TEST(Abort, EndsAllWaits) {
   // All processes know of the failure: it sets no deadline any more.
   if (world->process() == 0 && isLate)
     sleep(6);
-  const Status after = world->agree({}, false).first;
+  const Status after = world->agree({}).first;
   EXPECT_TRUE(after.ok()) << after.message();
 }
 
@@ -338,15 +337,14 @@ TEST(Abort, WhoWasBusyAfterAFailureWaits) {
   if (world->process() == 1)
     (*transport)->abort(Status(ExitCode::rankDied, "early"));
   sleep(world->process() == 1 ? 5 : 6);
-  EXPECT_EQ(world->agree((*transport)->poll(), false).first.message(), "early");
+  EXPECT_EQ(world->agree((*transport)->poll()).first.message(), "early");
 }
 
 /// Works until a call fails, which ends the processes.
 [[noreturn]] void runUntilFault() {
   const uint32_t worldSize = worldSizes.back();
   const auto agree = [](const Status &status) {
-    if (const Verdict verdict = world->agree(status, false);
-        !verdict.first.ok())
+    if (const Verdict verdict = world->agree(status); !verdict.first.ok())
       world->abort(verdict.first);
   };
   while (true) {
@@ -444,8 +442,7 @@ int main(int argc, char **argv) {
   if (aborts && !failed)
     world->abort(Status(ExitCode::io, "the last word"));
   const Verdict verdict = world->agree(
-      failed ? Status(ExitCode::verifyDiffers, "tests failed") : Status(),
-      false);
+      failed ? Status(ExitCode::verifyDiffers, "tests failed") : Status());
   // A transport may outlive its world, for example if its session is stuck.
   Expected<std::unique_ptr<PolledTransport>> last =
       world->transport(worldSizes.back());

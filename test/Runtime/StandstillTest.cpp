@@ -88,7 +88,7 @@ Status run(ArtifactBuilder &builder,
     transport.reset();
     device.reset();
   }
-  return world->agree(status, false).first;
+  return world->agree(status).first;
 }
 
 /// Adds a program for each stage: a queue, a value and the result of `build`.
@@ -281,8 +281,7 @@ int main(int argc, char **argv) {
         testing::UnitTest::GetInstance()->listeners().default_result_printer());
   const bool failed = RUN_ALL_TESTS() != 0;
   const Verdict verdict = world->agree(
-      failed ? Status(ExitCode::verifyDiffers, "tests failed") : Status(),
-      false);
+      failed ? Status(ExitCode::verifyDiffers, "tests failed") : Status());
   if (world->process() == 0 && verdict.first.ok())
     std::cout << "all processes agree" << std::endl;
   world.reset();

@@ -75,14 +75,14 @@ public:
     std::vector<Bytes> all = square.exchange(index, mine);
     return index == 0 ? all : std::vector<Bytes>();
   }
-  Verdict agree(const Status &mine, bool interrupted) override {
+  Verdict agree(const Status &mine, uint32_t votes) override {
     Bytes bytes(2 + mine.message().size());
     bytes[0] = std::byte(mine.code());
-    bytes[1] = std::byte(interrupted);
+    bytes[1] = std::byte(votes);
     std::memcpy(bytes.data() + 2, mine.message().data(), bytes.size() - 2);
     Verdict verdict;
     for (const Bytes &its : square.exchange(index, bytes)) {
-      verdict.interrupted |= its[1] != std::byte(0);
+      verdict.votes |= uint32_t(its[1]);
       if (verdict.first.ok() && its[0] != std::byte(0))
         verdict.first =
             Status(ExitCode(its[0]),

@@ -70,7 +70,7 @@ static Status compareOptions(World &world, const std::string &mine) {
             nameOf(here, own) +
             " in process 0; start all processes with one mpirun command");
   }
-  return world.agree(status, /*interrupted=*/false).first;
+  return world.agree(status).first;
 }
 
 Status pp::run::compareProcesses(World &world) {
@@ -79,7 +79,7 @@ Status pp::run::compareProcesses(World &world) {
   // Two builds differ in their bytes.
   const Expected<std::string> program =
       readFile("/proc/self/exe", std::numeric_limits<int64_t>::max());
-  if (Status status = world.agree(program.status(), false).first; !status.ok())
+  if (Status status = world.agree(program.status()).first; !status.ok())
     return status;
   if (Status status = expectSame(world, bytesOf(digestOf(*program)),
                                  "build of pp-run", "install one on all hosts");
@@ -97,7 +97,7 @@ Status pp::run::compareFiles(World &world, const Expected<uint32_t> &mine,
                              const std::string &option) {
   if (world.processCount() == 1)
     return {};
-  if (Status status = world.agree(mine.status(), false).first; !status.ok())
+  if (Status status = world.agree(mine.status()).first; !status.ok())
     return status;
   return expectSame(
       world, bytesOf(*mine), "files of " + option,
@@ -111,7 +111,7 @@ Expected<std::string> pp::run::commonLevel(World &world,
   const auto *first = reinterpret_cast<const std::byte *>(own.data());
   Expected<std::vector<std::vector<std::byte>>> all =
       world.gather({first, first + own.size()});
-  if (Status status = world.agree(all.status(), false).first; !status.ok())
+  if (Status status = world.agree(all.status()).first; !status.ok())
     return status;
   std::vector<std::string> levels = {own};
   for (const std::vector<std::byte> &bytes : *all)
@@ -151,14 +151,14 @@ Status pp::run::share(World &world, const Options &options,
   if (Status status = world.broadcast(bytes); !status.ok())
     return status;
   if (world.process() == 0)
-    return world.agree({}, false).first;
+    return world.agree({}).first;
   Expected<ppx::ArtifactT> artifact =
       parseArtifact(reinterpret_cast<const uint8_t *>(bytes.data()),
                     bytes.size(), options.input, {"", level});
   if (artifact)
     program.artifact =
         std::make_shared<const ppx::ArtifactT>(std::move(*artifact));
-  return world.agree(artifact.status(), false).first;
+  return world.agree(artifact.status()).first;
 }
 
 std::vector<uint64_t> pp::run::stagingOf(const TransportModel &model,

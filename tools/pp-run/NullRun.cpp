@@ -89,7 +89,7 @@ Status pp::run::nullRun(const Options &options,
                         std::shared_ptr<const ppx::ArtifactT> artifact,
                         std::shared_ptr<World> world, std::ostream &out) {
   const auto agree = [&](const Status &mine) {
-    return world->agree(mine, /*interrupted=*/false).first;
+    return world->agree(mine).first;
   };
   const bool tells = world->process() == 0;
   const bool traces = !options.trace.empty();

@@ -83,6 +83,22 @@ const char *readLimit(std::string_view text, std::optional<uint64_t> &limit) {
   return bytes ? nullptr : pprt::kBytesSyntax;
 }
 
+/// Steps, or a time with its unit.
+const char *readInterval(std::string_view text, Options &options) {
+  static constexpr char kExpected[] =
+      "a number of steps, or a time such as 30s, 10m or 2h";
+  const std::string_view units = "smh";
+  const size_t unit = text.empty() ? units.npos : units.find(text.back());
+  uint64_t number = 0;
+  if (readNumber(text.substr(0, text.size() - (unit != units.npos)), number) ||
+      number == 0 || number > 1'000'000'000)
+    return kExpected;
+  static constexpr uint64_t kSeconds[] = {1, 60, 3600};
+  (unit == units.npos ? options.saveEvery : options.saveSeconds) =
+      number * (unit == units.npos ? 1 : kSeconds[unit]);
+  return nullptr;
+}
+
 /// The devices that there are.
 std::string deviceList(const char *between) {
   std::string text;
@@ -120,7 +136,10 @@ const Option options[] = {
      [](std::string_view v, Options &o) { return readNumber(v, o.steps); },
      needsRun},
     {"seed", "N", "seed of initial values and random data (default 0)",
-     [](std::string_view v, Options &o) { return readNumber(v, o.seed); },
+     [](std::string_view v, Options &o) {
+       o.givesSeed = true;
+       return readNumber(v, o.seed);
+     },
      needsRun | needsValues},
     {"parameters", "FILE.safetensors",
      "start from these parameters and model states; the optimizer starts anew",
@@ -134,6 +153,39 @@ const Option options[] = {
        return misfit || !isOfOtherFormat(v)
                   ? misfit
                   : "a name like FILE.safetensors, the format that it writes";
+     },
+     needsRun | needsValues},
+    {"checkpoint", "FOLDER",
+     "save the whole state of the run in FOLDER/step-N, now and then, at the "
+     "end, and when a signal ends the run",
+     [](std::string_view v, Options &o) { return readText(v, o.checkpoint); },
+     needsRun | needsValues},
+    {"save-every", "N|TIME",
+     "with --checkpoint: save after every N steps, or after a time such as "
+     "30s, "
+     "10m or 2h (default 10m), while training goes on",
+     [](std::string_view v, Options &o) { return readInterval(v, o); },
+     needsRun | needsValues},
+    {"keep", "N",
+     "with --checkpoint: keep the newest N checkpoints (default 2)",
+     [](std::string_view v, Options &o) { return readNumber(v, o.keep); },
+     needsRun | needsValues},
+    {"resume", "[FOLDER]",
+     "go on from the newest checkpoint of FOLDER, or from FOLDER/step-N, on "
+     "any "
+     "mesh and device; --steps counts all steps. Without FOLDER: from the "
+     "newest one of --checkpoint, or, if there is none, from the beginning",
+     [](std::string_view v, Options &o) {
+       o.resume = v;
+       o.resumesOwn = v.empty();
+       return static_cast<const char *>(nullptr);
+     },
+     needsRun | needsValues},
+    {"resume-parameters-only", "",
+     "with --resume: take the model's parameters and states alone, and begin a "
+     "new run with them",
+     [](std::string_view, Options &o) {
+       return setSwitch(o.resumesParametersOnly);
      },
      needsRun | needsValues},
     {"verify", "",
@@ -333,6 +385,18 @@ Status checkTogether(const Options &result,
     return usageError("'--code' needs '--dry-run'");
   if (result.fit && !result.memoryLimit)
     return usageError("'--fit' needs '--memory-limit'");
+  for (const char *name : {"save-every", "keep"})
+    if (seen.count(name) && result.checkpoint.empty())
+      return usageError("'--" + std::string(name) + "' needs '--checkpoint'");
+  if (result.keep == 0)
+    return usageError("'--keep' expects at least 1, got 0");
+  if (result.resumesOwn && result.checkpoint.empty())
+    return usageError("'--resume' needs a folder, or '--checkpoint'");
+  if (result.resumesParametersOnly && !seen.count("resume"))
+    return usageError("'--resume-parameters-only' needs '--resume'");
+  if (seen.count("resume") && !result.parameters.empty())
+    return usageError("'--resume' and '--parameters' both say where to begin; "
+                      "give one");
   if (result.reportsMemory && !result.dryRun)
     return usageError("'--memory-report' needs '--dry-run'");
   if (result.dryRun)

@@ -27,8 +27,21 @@ struct Options {
   std::string target;
   uint64_t steps = 10;
   uint64_t seed = 0;
+  /// Whether the command line says so.
+  bool givesSeed = false;
   /// Files; empty: none.
   std::string parameters, save, report, trace, metrics, reference, code;
+  /// Folders; empty: none.
+  std::string checkpoint, resume;
+  /// Whether to go on from the newest checkpoint of --checkpoint, if any.
+  bool resumesOwn = false;
+  bool resumesParametersOnly = false;
+  /// A checkpoint is made after so many steps; 0: by time.
+  uint64_t saveEvery = 0;
+  /// Or after this time, in seconds.
+  uint64_t saveSeconds = 600;
+  /// How many checkpoints stay.
+  uint64_t keep = 2;
   /// Whether the dry run reports what fills the memory, and to which file;
   /// empty: text on standard output.
   bool reportsMemory = false;

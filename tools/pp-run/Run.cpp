@@ -14,6 +14,7 @@
 #include "Compile.h"
 #include "Fit.h"
 #include "Launch.h"
+#include "Saver.h"
 #include "Source.h"
 #include "Verify.h"
 #include "pp/Predict/Prediction.h"
@@ -198,8 +199,7 @@ Status prepareProgram(Options &options, World &world, Source &source,
                                                 "; without a GPU, --dry-run "
                                                 "expects --target=, as sm_80")
               : Expected<std::string>(processorLevel());
-  if (Status status = world.agree(own.status(), /*interrupted=*/false).first;
-      !status.ok())
+  if (Status status = world.agree(own.status()).first; !status.ok())
     return status;
   const Expected<std::string> level = commonLevel(world, *own);
   if (!level)
@@ -222,11 +222,11 @@ Status prepareProgram(Options &options, World &world, Source &source,
         status = saveMemory(options, world, source, checked);
     }
   }
-  if (status = world.agree(status, /*interrupted=*/false).first; !status.ok())
+  if (status = world.agree(status).first; !status.ok())
     return status;
   if (options.dryRun)
     return {};
-  if (status = world.agree(checked, /*interrupted=*/false).first; !status.ok())
+  if (status = world.agree(checked).first; !status.ok())
     return status;
   return share(world, options, *level, source.program);
 }
@@ -251,7 +251,7 @@ Expected<VerifyReport> verifyIn(std::shared_ptr<World> world,
       world->process() == 0 ? endFollowing(*world) : followSessions(world);
   if (status.ok())
     status = verified.status();
-  if (status = world->agree(status, /*interrupted=*/false).first; !status.ok())
+  if (status = world->agree(status).first; !status.ok())
     return status;
   std::vector<std::byte> isRight = {std::byte(verified->ok)};
   if (status = world->broadcast(isRight); !status.ok())
@@ -269,6 +269,81 @@ void tellOfUnfused(const std::vector<UnfusedProduct> &products) {
   for (const UnfusedProduct &product : products)
     std::cout << ' ' << product.kernel;
   std::cout << std::endl;
+}
+
+/// Where a run goes on.
+struct Resumed {
+  std::optional<Checkpoint> checkpoint;
+  std::string metrics; ///< of the steps done, in process 0
+};
+
+/// Opens the checkpoint of --resume, if there is one. Collective.
+Expected<Resumed> openCheckpoint(Options &options, World &world,
+                                 const ppx::ArtifactT &artifact) {
+  const auto agree = [&](const Status &mine) {
+    return world.agree(mine).first;
+  };
+  Resumed resumed;
+  if (options.resumesOwn) {
+    std::vector<std::byte> has(1,
+                               std::byte(!stepsOf(options.checkpoint).empty()));
+    if (Status status = world.broadcast(has); !status.ok())
+      return status;
+    if (has[0] != std::byte(0))
+      options.resume = options.checkpoint;
+  }
+  if (options.resume.empty())
+    return resumed;
+  Expected<Checkpoint> opened = Checkpoint::open(options.resume);
+  Status status = opened.status();
+  if (opened)
+    status = opened->expect(artifact, options.resumesParametersOnly);
+  if (status = agree(status); !status.ok())
+    return status;
+  const std::string index = printIndex(opened->index());
+  if (status = compareFiles(
+          world,
+          artifactChecksum(reinterpret_cast<const uint8_t *>(index.data()),
+                           index.size()),
+          "--resume");
+      !status.ok())
+    return status;
+  if (!options.resumesParametersOnly && world.process() == 0) {
+    Expected<std::string> metrics = opened->metrics();
+    status = metrics.status();
+    if (metrics)
+      resumed.metrics = std::move(*metrics);
+  }
+  if (status = agree(status); !status.ok())
+    return status;
+  resumed.checkpoint.emplace(std::move(*opened));
+  return resumed;
+}
+
+/// A run that goes on has the seed, and the place in the data, of its
+/// checkpoint. Says what differs otherwise.
+Status adoptCheckpoint(Options &options, const CheckpointIndex &index,
+                       const ppx::ArtifactT &artifact, const Batches &batches) {
+  const auto tell = [&](const std::string &text) {
+    if (!options.quiet)
+      std::cerr << "pp-run: note: " << text << std::endl;
+  };
+  if (options.givesSeed && options.seed != index.seed)
+    return Status(ExitCode::usage,
+                  "'--seed' expects the seed of the checkpoint, " +
+                      std::to_string(index.seed) + ", got " +
+                      std::to_string(options.seed) + "; leave it out");
+  options.seed = index.seed;
+  const Expected<uint32_t> fingerprint = batches.fingerprint();
+  if (!fingerprint)
+    return fingerprint.status();
+  if (*fingerprint != index.dataFingerprint)
+    tell("the data differ from those of the checkpoint, --data=" + index.data +
+         "; goes on at their step " + std::to_string(index.step + 1));
+  if (artifact.plan != index.plan)
+    tell("goes on with another plan than that of the checkpoint, " +
+         index.plan);
+  return {};
 }
 
 /// Threads are planned, with the memory that each needs, so a run cannot add
@@ -290,7 +365,7 @@ void tellOfIdleCores(const Options &options, const World &world,
 Status runIn(std::shared_ptr<World> world, Options options) {
   const bool tells = world->process() == 0;
   const auto agree = [&](const Status &mine) {
-    return world->agree(mine, /*interrupted=*/false).first;
+    return world->agree(mine).first;
   };
   if (Status status = compareProcesses(*world); !status.ok())
     return status;
@@ -315,8 +390,16 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   }
   if (options.device == "null")
     return nullRun(options, program.artifact, world, std::cout);
+  Expected<Resumed> resumed =
+      openCheckpoint(options, *world, *program.artifact);
+  if (!resumed)
+    return resumed.status();
+  const bool goesOn = resumed->checkpoint && !options.resumesParametersOnly;
+  // Random data are made of the seed.
+  const uint64_t seed =
+      goesOn ? resumed->checkpoint->index().seed : options.seed;
   Expected<Batches> batches =
-      Batches::open(options.data, *program.artifact, options.seed);
+      Batches::open(options.data, *program.artifact, seed);
   if (Status status = agree(batches.status()); !status.ok())
     return status;
   if (Status status = compareFiles(*world, batches->fingerprint(), "--data");
@@ -335,8 +418,22 @@ Status runIn(std::shared_ptr<World> world, Options options) {
         !status.ok())
       return status;
   }
+  if (goesOn)
+    if (Status status =
+            agree(adoptCheckpoint(options, resumed->checkpoint->index(),
+                                  *program.artifact, *batches));
+        !status.ok())
+      return status;
   const Start start = {options, *batches, parameters ? &*parameters : nullptr,
+                       resumed->checkpoint ? &*resumed->checkpoint : nullptr,
                        world};
+  const uint64_t before = stepsBefore(start);
+  if (before >= options.steps && before > 0)
+    return agree(Status(
+        ExitCode::usage,
+        "'--steps' counts the steps of the checkpoint, too, and "
+        "expects more than its " +
+            std::to_string(before) + ", got " + std::to_string(options.steps)));
   if (Status status =
           agree(tells ? checkResults(options, *program.artifact) : Status());
       !status.ok())
@@ -375,6 +472,15 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   if (tells && !options.quiet)
     tellOfUnfused((*session)->unfusedProducts());
   catchInterrupts();
+  std::unique_ptr<Saver> saver;
+  if (!options.checkpoint.empty()) {
+    Expected<std::unique_ptr<Saver>> opened =
+        Saver::open(options, **session, *batches, *world, before,
+                    [&] { return setInitial(**session, start); });
+    if (!opened)
+      return opened.status();
+    saver = std::move(*opened);
+  }
   const bool isRight = !report.verify || report.verify->ok;
   std::optional<LastSteps> lastSteps;
   if (options.traceSteps > 1)
@@ -382,7 +488,9 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   LastSteps *kept = lastSteps ? &*lastSteps : nullptr;
   bool keeps = false;
   Status trained =
-      isRight ? train(**session, *batches, options, *world, report, kept, keeps)
+      isRight ? train(**session, *batches, options, *world, report,
+                      {before, std::move(resumed->metrics), saver.get(), kept},
+                      keeps)
               : Status(ExitCode::verifyDiffers,
                        "--verify expects the partitioned program "
                        "to compute what the model "
@@ -393,6 +501,8 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     if (all && tells && !options.quiet)
       std::cout << options.device << " counted " << printCounts(*all) << "\n";
   }
+  if (saver)
+    report.checkpoints = saver->reports();
   // A run that ended between steps saves its parameters, like one with fewer
   // steps; one that failed within a step only reports its measurements.
   Options results = options;
@@ -435,7 +545,7 @@ Status pp::run::run(const Options &options) {
   // All agree on it, and one prints it. The first to leave ends the others.
   if ((*world)->process() == 0)
     printError(status);
-  (void)(*world)->agree(status, /*interrupted=*/false);
+  (void)(*world)->agree(status);
   return Status(status.code(), "");
 }
 

@@ -66,14 +66,23 @@ void reportPrediction(const pprt::ppx::ArtifactT &artifact,
 /// The output that is the loss.
 std::optional<uint32_t> findLoss(const pprt::ppx::ArtifactT &artifact);
 
+class Saver;
+
+/// Where training begins, and what it fills.
+struct Course {
+  uint64_t before = 0; ///< steps done
+  std::string metrics; ///< lines of --metrics of these, in process 0
+  Saver *saver = nullptr;
+  pprt::host::LastSteps *lastSteps = nullptr;
+};
+
 /// Trains until the steps are done, or a signal or a failure in any process
 /// ends it. Writes the finished steps to the console, to --metrics, to `report`
-/// and, if not null, to `lastSteps`. `keeps`: whether the parameters are those
-/// after a whole step.
+/// and, if not null, to `lastSteps`, and saves them by `saver`. `keeps`:
+/// whether the parameters are those after a whole step.
 pprt::Status train(pprt::Session &session, const pprt::host::Batches &batches,
                    const Options &options, pprt::World &world,
-                   pprt::host::Report &report, pprt::host::LastSteps *lastSteps,
-                   bool &keeps);
+                   pprt::host::Report &report, Course course, bool &keeps);
 
 /// The first failure, followed by the second.
 pprt::Status join(pprt::Status first, const pprt::Status &second);

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
+#include "Saver.h"
 #include "Stepper.h"
 #include "pprt/host/Metrics.h"
 #include "pprt/host/ProgressLine.h"
@@ -70,16 +71,19 @@ namespace {
 class Training {
 public:
   Training(Session &session, const Options &options, const World &world,
-           Report &report, LastSteps *lastSteps)
+           Report &report, Course course)
       : session(session), loss(*findLoss(session.artifact())),
-        tells(world.process() == 0), report(report), lastSteps(lastSteps),
+        tells(world.process() == 0), report(report),
+        lastSteps(course.lastSteps),
         // With times of single steps, one step at a time.
         ahead(lastSteps ? 1 : session.stepsAhead()),
-        progress(std::cout, styleFor(options, world), options.steps,
-                 session.artifact().items_per_step,
+        progress(std::cout, styleFor(options, world), course.before,
+                 options.steps, session.artifact().items_per_step,
                  // The steps of a language model are measured in tokens.
                  session.findArgument("tokens") ? "tokens" : "samples",
-                 terminalColumns()) {}
+                 terminalColumns()),
+        keepsLines(tells && course.saver), lines(std::move(course.metrics)),
+        ended(course.before) {}
 
   Status openMetrics(const std::string &path);
   /// Notes when the oldest step under way has ended.
@@ -94,6 +98,10 @@ public:
   Status finish(Status &told);
   /// The end of a run whose last losses are not finite; else no error.
   Status explainNonFinite() const;
+  /// The first step of those.
+  uint64_t firstFailed() const { return *firstNonFinite; }
+  /// Lines of --metrics of the first `steps` steps.
+  std::string linesOf(uint64_t steps) const;
 
 private:
   Status finishOldest(Status &told);
@@ -110,7 +118,9 @@ private:
   /// The first of the latest steps whose loss or gradients are not finite.
   std::optional<uint64_t> firstNonFinite;
   double skippedSteps = 0; ///< of all so far, with loss scaling
-  uint64_t ended = 0;
+  const bool keepsLines;
+  std::string lines; ///< of --metrics, for checkpoints
+  uint64_t ended;    ///< steps
   const Clock::time_point start = Clock::now();
   StepClock clock{start};
 };
@@ -121,9 +131,10 @@ Status Training::openMetrics(const std::string &path) {
   if (!tells || path.empty())
     return {};
   Expected<MetricsFile> created = MetricsFile::create(path);
-  if (created)
-    metrics.emplace(std::move(*created));
-  return created.status();
+  if (!created)
+    return created.status();
+  metrics.emplace(std::move(*created));
+  return metrics->addLines(lines);
 }
 
 void Training::look() {
@@ -184,7 +195,10 @@ Status Training::finishOldest(Status &told) {
   }
   report.steps.push_back(its);
   progress.update(its, Milliseconds(clock.lastEnd() - start).count());
-  if (const Status added = metrics ? metrics->add(its) : Status();
+  const std::string line = printStep(its) + "\n";
+  if (keepsLines)
+    lines += line;
+  if (const Status added = metrics ? metrics->addLines(line) : Status();
       !added.ok()) {
     told = join(told, added);
     metrics.reset(); // once is enough
@@ -223,50 +237,115 @@ Status Training::explainNonFinite() const {
   return Status(ExitCode::nonFinite, message);
 }
 
+std::string Training::linesOf(uint64_t steps) const {
+  size_t end = 0;
+  for (; steps > 0 && end < lines.size(); --steps)
+    end = lines.find('\n', end) + 1;
+  return lines.substr(0, end);
+}
+
+/// Repeats the steps from the newest checkpoint up to the one that failed, and
+/// saves the state before it.
+static Status saveBeforeFailure(Session &session, const Batches &batches,
+                                World &world, Saver &saver,
+                                const Training &training) {
+  const uint64_t wanted = training.firstFailed() - 1;
+  Expected<uint64_t> step = saver.goBack(wanted);
+  if (!step)
+    return step.status();
+  Batch batch;
+  for (; *step < wanted; ++*step) {
+    const Verdict verdict = world.agree(batches.read(*step, batch),
+                                        interrupted() ? Vote::stops : 0);
+    if (!verdict.first.ok() || verdict.votes)
+      return verdict.first.ok()
+                 ? Status(ExitCode::interrupted, "interrupted on the way to it")
+                 : verdict.first;
+    if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
+      return status;
+    if (Status status = session.step(); !status.ok())
+      return status;
+  }
+  return saver.saveLast(wanted, training.linesOf(wanted));
+}
+
+/// Says where the run can go on, for which it saves the state before a loss
+/// that is not finite.
+static Status endWith(Status failure, Session &session, const Batches &batches,
+                      World &world, Saver *saver, const Training &training) {
+  if (!saver)
+    return failure;
+  if (failure.code() == ExitCode::nonFinite && session.failure().ok())
+    if (Status status =
+            saveBeforeFailure(session, batches, world, *saver, training);
+        !status.ok())
+      failure = Status(failure.code(),
+                       failure.message() + "; the state before step " +
+                           std::to_string(training.firstFailed()) +
+                           " is not saved: " + status.message());
+  return Status(failure.code(), failure.message() + saver->advice());
+}
+
 Status pp::run::train(Session &session, const Batches &batches,
                       const Options &options, World &world, Report &report,
-                      LastSteps *lastSteps, bool &keeps) {
-  Training training(session, options, world, report, lastSteps);
-  Status end = world
-                   .agree(training.openMetrics(options.metrics),
-                          /*interrupted=*/false)
-                   .first;
+                      Course course, bool &keeps) {
+  Saver *const saver = course.saver;
+  uint64_t step = course.before; // steps begun
+  const bool isBegun = options.steps > step;
+  Training training(session, options, world, report, std::move(course));
+  Status end = world.agree(training.openMetrics(options.metrics)).first;
   if (!end.ok())
     return end;
-  ReadAhead next(batches, options.steps);
+  const auto fail = [&](const Status &status) {
+    return endWith(status, session, batches, world, saver, training);
+  };
+  ReadAhead next(batches, step, options.steps);
   Batch batch;
   world.watch(interrupted);
-  for (uint64_t step = 0;; ++step) {
-    const bool isLast = step == options.steps, stops = !isLast && interrupted();
+  for (;; ++step) {
+    const bool isLast = step >= options.steps,
+               isStopped = !isLast && interrupted();
     const auto asked = Clock::now();
-    if (end.ok() && !isLast && !stops)
+    if (end.ok() && !isLast && !isStopped)
       end = training.await(next, batch);
-    const Verdict verdict = world.agree(end, stops);
+    const Verdict verdict = world.agree(
+        end, (isStopped ? Vote::stops : 0) | (saver ? saver->votes(step) : 0));
     training.look();
     end = verdict.first;
-    if (end.ok() && verdict.interrupted)
+    if (end.ok() && (verdict.votes & Vote::stops))
       end = Status(ExitCode::interrupted,
                    "interrupted after " + std::to_string(step) + " steps");
     if (!end.ok() || isLast)
       break;
+    if (saver)
+      saver->settle(verdict.votes);
+    if (verdict.votes & Vote::saves) {
+      if (Status status = training.finish(end); !status.ok())
+        return fail(status);
+      saver->save(step, training.linesOf(step));
+    }
     if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
-      return status;
+      return fail(status);
     if (Status status = training.step(asked, end); !status.ok())
-      return status;
+      return fail(status);
   }
   if (Status status = training.finish(end); !status.ok())
-    return status;
+    return fail(status);
   if (end.ok() && !report.steps.empty() &&
       !std::isfinite(report.steps.back().loss))
     end = training.explainNonFinite();
   // Parameters are saved, however long that takes.
   world.watch({});
-  // An interrupted run ends like one with fewer steps, and so does one whose
-  // data cannot be read any further. Without any step it counts as not begun.
-  if (options.steps > 0)
-    if (Status status = session.end(); !status.ok())
-      return status;
   keeps = end.ok() || end.code() == ExitCode::interrupted ||
           end.code() == ExitCode::io;
+  if (saver && keeps)
+    end = join(end, saver->saveLast(step, training.linesOf(step)));
+  if (!end.ok())
+    end = fail(end);
+  // An interrupted run ends like one with fewer steps, and so does one whose
+  // data cannot be read any further. Without any step it counts as not begun.
+  if (isBegun)
+    if (Status status = session.end(); !status.ok())
+      return status;
   return end;
 }

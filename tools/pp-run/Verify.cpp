@@ -189,6 +189,28 @@ template <typename T> VerifyReport makeReport(const T &errors, bool isByRate) {
 
 } // namespace
 
+static Status agreeOn(const Start &start, const Status &mine) {
+  return start.world && !start.leads ? start.world->agree(mine).first : mine;
+}
+
+uint64_t pp::run::stepsBefore(const Start &start) {
+  return start.checkpoint && !start.options.resumesParametersOnly
+             ? start.checkpoint->index().step
+             : 0;
+}
+
+Status pp::run::setInitial(Session &session, const Start &start) {
+  const Options &options = start.options;
+  if (Status status = session.initialize(options.seed); !status.ok())
+    return status;
+  if (start.parameters)
+    return agreeOn(start, loadParameters(*start.parameters, session));
+  if (start.checkpoint)
+    return agreeOn(
+        start, start.checkpoint->load(session, options.resumesParametersOnly));
+  return {};
+}
+
 Expected<std::unique_ptr<Session>>
 pp::run::startSession(const Compiled &program, const Start &start) {
   SessionOptions sessionOptions;
@@ -202,11 +224,6 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   const Options &its = start.options;
   sessionOptions.graph =
       its.graph.value_or(its.trace.empty() && its.report.empty());
-  const auto agree = [&](const Status &mine) {
-    return start.world && !start.leads
-               ? start.world->agree(mine, /*interrupted=*/false).first
-               : mine;
-  };
   Expected<std::unique_ptr<Session>> session =
       Session::create(program.artifact, sessionOptions);
   if (!session)
@@ -216,22 +233,20 @@ pp::run::startSession(const Compiled &program, const Start &start) {
         ExitCode::usage,
         "--device expects a device that keeps values, such as cpu, got '" +
             (*session)->device() + "'");
-  if (Status status = (*session)->initialize(start.options.seed); !status.ok())
+  if (Status status = setInitial(**session, start); !status.ok())
     return status;
-  if (start.parameters)
-    if (Status status = agree(loadParameters(*start.parameters, **session));
-        !status.ok())
-      return status;
-  if (start.options.steps == 0)
+  const uint64_t before = stepsBefore(start);
+  if (start.options.steps <= before)
     return session;
   // A setup may read the first batch.
   Batch first;
-  if (Status status = agree(start.batches.read(0, first)); !status.ok())
+  if (Status status = agreeOn(start, start.batches.read(before, first));
+      !status.ok())
     return status;
   if (Status status = setBatch(**session, first, start.batches.rows());
       !status.ok())
     return status;
-  if (Status status = (*session)->begin(); !status.ok())
+  if (Status status = (*session)->begin(before); !status.ok())
     return status;
   return session;
 }
@@ -285,6 +300,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
     return startSession(*compiled,
                         {options, start.batches,
                          fitsFile ? start.parameters : nullptr,
+                         fitsFile ? start.checkpoint : nullptr,
                          isShared ? start.world : nullptr, isShared,
                          /*judges=*/variant != Variant::withGradients});
   };
@@ -367,8 +383,8 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
   double skipped = 0;
   std::optional<Alone> alone;
   Batch batch;
-  for (uint64_t step = 0; step < options.steps && steps < comparedSteps;
-       ++step) {
+  for (uint64_t step = stepsBefore(start);
+       step < options.steps && steps < comparedSteps; ++step) {
     if (Status status = start.batches.read(step, batch); !status.ok())
       return status;
     // Else rounding would grow from step to step, and fastest where an

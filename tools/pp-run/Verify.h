@@ -14,6 +14,7 @@
 #include "Options.h"
 #include "pprt/World.h"
 #include "pprt/host/Batches.h"
+#include "pprt/host/Checkpoint.h"
 #include "pprt/host/Compare.h"
 #include "pprt/host/Report.h"
 #include "pprt/host/SafeTensors.h"
@@ -28,6 +29,8 @@ struct Start {
   const pprt::host::Batches &batches;
   /// Null: the parameters' initializers.
   const pprt::host::SafeTensors *parameters = nullptr;
+  /// Where the run goes on; null: it begins.
+  pprt::host::Checkpoint *checkpoint = nullptr;
   /// The processes that share it; null: this one alone.
   std::shared_ptr<pprt::World> world = nullptr;
   /// Whether the other processes repeat the calls of process 0 to its sessions.
@@ -39,6 +42,12 @@ struct Start {
 /// A new session of `program` with its initial values, after its setup.
 pprt::Expected<std::unique_ptr<pprt::Session>>
 startSession(const Compiled &program, const Start &start);
+
+/// Sets the parameters and states with which the run begins. Collective.
+pprt::Status setInitial(pprt::Session &session, const Start &start);
+
+/// The number of steps done before.
+uint64_t stepsBefore(const Start &start);
 
 /// The two sides of a comparison.
 struct Compared {

@@ -34,7 +34,7 @@ Communicators::Communicators(
     : nccl(std::move(nccl)), gpus(std::move(gpus)) {}
 
 Status Communicators::agree(World &world, const Status &mine) {
-  const Status first = world.agree(mine, false).first;
+  const Status first = world.agree(mine).first;
   if (!first.ok()) {
     fail(first);
     abortAll();

@@ -43,8 +43,7 @@ static Expected<Functions> openLibrary() {
 Expected<std::vector<std::unique_ptr<enqueued::StreamDevice>>>
 cuda::openDevices(World &world, uint32_t worldSize) {
   const Expected<Functions> library = openLibrary();
-  if (const Status first = world.agree(library.status(), false).first;
-      !first.ok())
+  if (const Status first = world.agree(library.status()).first; !first.ok())
     return first;
   OpenedDevices opened;
   library->open(&world, worldSize, &opened);

@@ -83,7 +83,7 @@ static Status open(const cuda::Driver &driver, const std::vector<int> &numbers,
 static Status openTogether(World &world, uint32_t worldSize,
                            cuda::OpenedDevices &opened) {
   const auto agree = [&](const Status &mine) {
-    return world.agree(mine, /*interrupted=*/false).first;
+    return world.agree(mine).first;
   };
   Expected<Driver> driver = openDriver();
   Status status = driver.status();

@@ -297,28 +297,28 @@ MpiWorld::gather(std::vector<std::byte> mine) {
   return all;
 }
 
-Status MpiWorld::agreeHere(const Status &mine, bool interrupted,
+Status MpiWorld::agreeHere(const Status &mine, uint32_t votes,
                            Verdict &verdict) {
   struct Vote {
-    int code, interrupted;
+    int code;
+    uint32_t votes;
   };
   // Element 0 is this process's, the others are all processes'.
-  const auto votes = std::make_shared<std::vector<Vote>>(
-      size_t(size) + 1, Vote{int(mine.code()), interrupted});
-  if (Status status = engine->wait("MPI_Iallgather", votes,
+  const auto all = std::make_shared<std::vector<Vote>>(
+      size_t(size) + 1, Vote{int(mine.code()), votes});
+  if (Status status = engine->wait("MPI_Iallgather", all,
                                    [&](MPI_Request *request) {
                                      return MPI_Iallgather(
-                                         votes->data(), sizeof(Vote), MPI_BYTE,
-                                         votes->data() + 1, sizeof(Vote),
+                                         all->data(), sizeof(Vote), MPI_BYTE,
+                                         all->data() + 1, sizeof(Vote),
                                          MPI_BYTE, control, request);
                                    });
       !status.ok())
     return status;
-  verdict.interrupted =
-      std::any_of(votes->begin(), votes->end(),
-                  [](const Vote &vote) { return vote.interrupted != 0; });
+  for (const Vote &vote : *all)
+    verdict.votes |= vote.votes;
   for (int process = 0; process < size; ++process) {
-    if ((*votes)[size_t(process) + 1].code == int(ExitCode::ok))
+    if ((*all)[size_t(process) + 1].code == int(ExitCode::ok))
       continue;
     std::vector<std::byte> letter = packLetter(mine, SIZE_MAX);
     if (Status status = broadcastFrom(process, letter); !status.ok())
@@ -330,12 +330,11 @@ Status MpiWorld::agreeHere(const Status &mine, bool interrupted,
   return {};
 }
 
-Verdict MpiWorld::agree(const Status &given, bool interrupted) {
+Verdict MpiWorld::agree(const Status &given, uint32_t votes) {
   Verdict verdict = {};
   // Includes failures that no call has returned yet.
   const Status mine = given.ok() ? failures->first() : given;
-  if (Status status =
-          together([&] { return agreeHere(mine, interrupted, verdict); });
+  if (Status status = together([&] { return agreeHere(mine, votes, verdict); });
       !status.ok())
     verdict.first = mine.ok() ? status : mine;
   return verdict;

@@ -34,7 +34,7 @@ public:
   Status broadcast(std::vector<std::byte> &bytes) override;
   Expected<std::vector<std::vector<std::byte>>>
   gather(std::vector<std::byte> mine) override;
-  Verdict agree(const Status &mine, bool interrupted) override;
+  Verdict agree(const Status &mine, uint32_t votes) override;
   Expected<std::vector<ClockReading>> readClocks() override;
   void watch(std::function<bool()> isInterrupted) override;
   TransportModel model(uint32_t worldSize) const override {
@@ -60,7 +60,7 @@ private:
   Status broadcastFrom(int root, std::vector<std::byte> &bytes);
   Status gatherHere(std::vector<std::byte> mine,
                     std::vector<std::vector<std::byte>> &all);
-  Status agreeHere(const Status &mine, bool interrupted, Verdict &verdict);
+  Status agreeHere(const Status &mine, uint32_t votes, Verdict &verdict);
   void awaitNotice();
   void awaitBeat();
   Status readClocksHere(std::vector<ClockReading> &readings);

@@ -139,6 +139,21 @@ public:
   /// processes do not write `values`, which may be null.
   Status getArgument(uint32_t argument, void *values, uint64_t bytes) const;
 
+  /// Part of a parameter or state: `size` indices from `first` on in each
+  /// dimension of its shape.
+  struct Part {
+    uint32_t argument = 0;
+    uint32_t rank = 0; ///< the rank to read it from
+    std::vector<uint64_t> first, size;
+  };
+  /// Returns parts that together are all parameters and states, each element
+  /// once, by argument. Of the ranks that hold a part, the one is named that
+  /// has the fewest bytes to give. The same in all processes.
+  std::vector<Part> parts() const;
+  /// Reads a part whose rank is in this process; `values` holds its elements,
+  /// row-major. Not collective.
+  Status getPart(const Part &part, std::byte *values) const;
+
   /// Sets the global batch of an input or label for the following steps; keeps
   /// a copy. Fails (badParameters) unless `bytes` is argumentBytes() and all
   /// integers are below the argument's bound.
@@ -155,9 +170,10 @@ public:
   /// no value or a loaded input no batch, and then change nothing; but if one
   /// process of several lacks a batch, the session fails. After any other
   /// failure they return it again.
-  Status begin(); ///< runs the setup
-  Status step();  ///< runs the body: submit() and wait()
-  Status end();   ///< runs the teardown
+  /// Runs the setup. `steps` were done before, by another session.
+  Status begin(uint64_t steps = 0);
+  Status step(); ///< runs the body: submit() and wait()
+  Status end();  ///< runs the teardown
   /// Number of steps that may be under way; if it is 1, submit() runs the step.
   unsigned stepsAhead() const;
   /// Begins a step with the current inputs, which may be set anew once this

@@ -29,8 +29,8 @@ class PolledTransport;
 
 /// The joint decision of the processes at the end of a section.
 struct Verdict {
-  Status first;             ///< failure of the first process that failed
-  bool interrupted = false; ///< whether any process is
+  Status first;       ///< failure of the first process that failed
+  uint32_t votes = 0; ///< every bit that a process has set
 };
 
 /// Offset of a process's clock (CLOCK_MONOTONIC) from that of process 0.
@@ -64,8 +64,9 @@ public:
   /// Returns all values by process in process 0; nothing elsewhere.
   virtual Expected<std::vector<std::vector<std::byte>>>
   gather(std::vector<std::byte> mine) = 0;
-  /// Returns the same answer everywhere, once all processes have called.
-  virtual Verdict agree(const Status &mine, bool interrupted) = 0;
+  /// Returns the same answer everywhere, once all processes have called. The
+  /// caller says what each bit of `votes` means.
+  virtual Verdict agree(const Status &mine, uint32_t votes = 0) = 0;
   /// Returns all clocks by process in process 0; nothing elsewhere.
   virtual Expected<std::vector<ClockReading>> readClocks() {
     return std::vector<ClockReading>(processCount());

@@ -365,7 +365,7 @@ TEST_F(FilesTest, BatchesAreReadAheadInTheirOrder) {
   auto batches = Batches::open("npy:" + folder, makeLoader(), 0);
   ASSERT_TRUE(batches) << batches.status().message();
   for (uint64_t count : {0, 1, 7}) {
-    ReadAhead ahead(*batches, count);
+    ReadAhead ahead(*batches, 0, count);
     Batch expected, found;
     for (uint64_t step = 0; step < count; ++step) {
       ASSERT_TRUE(batches->read(step, expected).ok());
@@ -375,12 +375,12 @@ TEST_F(FilesTest, BatchesAreReadAheadInTheirOrder) {
     }
   }
   // Batches that are never requested are dropped.
-  ReadAhead(*batches, 1000);
+  ReadAhead(*batches, 0, 1000);
 
   // A batch that cannot be read fails in its turn, and then always.
   std::filesystem::resize_file(path("tokens.npy"),
                                get("tokens.npy").size() - 1);
-  ReadAhead ahead(*batches, 7);
+  ReadAhead ahead(*batches, 0, 7);
   Batch found;
   EXPECT_TRUE(ahead.next(found).ok());
   EXPECT_TRUE(ahead.next(found).ok());

@@ -156,7 +156,7 @@ static std::string showSteps(ProgressLine::Style style, uint64_t steps,
                              const StepReport &like = {0, 1, 0}) {
   std::ostringstream out;
   {
-    ProgressLine progress(out, style, steps, 4096, "tokens", columns);
+    ProgressLine progress(out, style, 0, steps, 4096, "tokens", columns);
     for (uint64_t step = 1; step <= steps; ++step)
       progress.update({step, like.loss, ms, like.metrics}, ms * double(step));
   }
@@ -166,7 +166,8 @@ static std::string showSteps(ProgressLine::Style style, uint64_t steps,
 TEST(ProgressLine, PlainLinesHaveNoControlCodes) {
   std::ostringstream out;
   {
-    ProgressLine progress(out, ProgressLine::Style::lines, 2, 4096, "tokens");
+    ProgressLine progress(out, ProgressLine::Style::lines, 0, 2, 4096,
+                          "tokens");
     progress.update({1, 5.5, 400, {{"accuracy", {0.25}}, {"norms", {1, 2}}}},
                     400);
     progress.update({2, 5.25, 410}, 810);
@@ -180,7 +181,8 @@ TEST(ProgressLine, PlainLinesHaveNoControlCodes) {
 TEST(ProgressLine, ItemsCountTheTimeOfReading) {
   std::ostringstream out;
   {
-    ProgressLine progress(out, ProgressLine::Style::lines, 1, 4096, "tokens");
+    ProgressLine progress(out, ProgressLine::Style::lines, 0, 1, 4096,
+                          "tokens");
     StepReport step = {1, 5.5, 400};
     step.dataMs = 1648;
     progress.update(step, 2048);
@@ -202,7 +204,7 @@ TEST(ProgressLine, PlainLinesComeByTime) {
 TEST(ProgressLine, BarIsRedrawnInPlace) {
   std::ostringstream out;
   {
-    ProgressLine progress(out, ProgressLine::Style::bar, 4, 0, "samples");
+    ProgressLine progress(out, ProgressLine::Style::bar, 0, 4, 0, "samples");
     progress.update({1, 2, 100000}, 100000);
     progress.update({2, 1, 10}, 100010); // Too soon to be drawn.
     progress.update({3, 1, 50}, 100060);

@@ -27,6 +27,8 @@ public:
 
   /// `{"step": 0, "loss": 5.5, "metrics": {"accuracy": 0.25}, "ms": 12.3}`
   Status add(const StepReport &step);
+  /// Adds lines that were made before.
+  Status addLines(const std::string &lines);
 
 private:
   MetricsFile(std::string path, int descriptor)

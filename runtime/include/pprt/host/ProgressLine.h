@@ -23,9 +23,10 @@ class ProgressLine {
 public:
   enum class Style { quiet, lines, bar };
 
-  /// `itemName` is the unit of `itemsPerStep`: "tokens" or "samples". A bar has
-  /// at most `columns` characters.
-  ProgressLine(std::ostream &out, Style style, uint64_t steps,
+  /// `before` of the `steps` were done by an earlier run. `itemName` is the
+  /// unit of `itemsPerStep`: "tokens" or "samples". A bar has at most `columns`
+  /// characters.
+  ProgressLine(std::ostream &out, Style style, uint64_t before, uint64_t steps,
                uint64_t itemsPerStep, std::string itemName,
                unsigned columns = 80);
   /// Ends the line of the bar.
@@ -46,7 +47,7 @@ private:
 
   std::ostream &out;
   Style style;
-  uint64_t steps, itemsPerStep;
+  uint64_t before, steps, itemsPerStep;
   std::string itemName;
   unsigned columns;
   /// Time of the last output.

@@ -19,16 +19,16 @@ namespace pprt::host {
 
 class ReadAhead {
 public:
-  /// Reads for steps [0, count). `batches` must outlive it.
-  ReadAhead(const Batches &batches, uint64_t count);
+  /// Reads for steps [first, end). `batches` must outlive it.
+  ReadAhead(const Batches &batches, uint64_t first, uint64_t end);
   /// Waits for a batch that is being read.
   ~ReadAhead();
   ReadAhead(const ReadAhead &) = delete;
   ReadAhead &operator=(const ReadAhead &) = delete;
 
   /// Returns the next step's batch in exchange for the memory of a used one.
-  /// Fails like Batches::read, and then always. Assumes fewer than `count`
-  /// calls before.
+  /// Fails like Batches::read, and then always. Assumes that there is a
+  /// step left.
   Status next(Batch &batch);
   /// Waits at most `patience` for the batch of next(). Also returns true if no
   /// thread reads ahead: then next() reads.

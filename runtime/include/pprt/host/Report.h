@@ -83,6 +83,12 @@ struct VerifyReport {
   bool byLearningRate = false;
 };
 
+struct CheckpointReport {
+  uint64_t step = 0;  ///< steps done
+  double waitMs = 0;  ///< time that the next step waited
+  uint64_t bytes = 0; ///< of process 0
+};
+
 struct Report {
   uint32_t world = 1;
   /// 0: by the number of cores, which only a run knows; or a GPU, without any.
@@ -91,6 +97,7 @@ struct Report {
   std::string device = "cpu";
   std::optional<bool> isOversubscribed;
   std::vector<StepReport> steps;
+  std::vector<CheckpointReport> checkpoints;
   /// Tokens or samples per step.
   uint64_t itemsPerStep = 0;
   double compileMs = 0, passesMs = 0, kernelsMs = 0;

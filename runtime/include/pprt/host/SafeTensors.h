@@ -57,7 +57,11 @@ public:
               const std::vector<uint64_t> &shape,
               const std::vector<ElementRun> &runs) const;
 
+  /// Returns the CRC-32 of a tensor that there is.
+  Expected<uint32_t> checksum(const std::string &name) const;
+
   const std::map<std::string, StoredTensor> &tensors() const { return table; }
+  const std::map<std::string, std::string> &metadata() const { return notes; }
   const std::string &path() const { return file.path(); }
   Expected<uint32_t> fingerprint() const { return file.fingerprint(); }
 
@@ -66,6 +70,7 @@ private:
 
   InputFile file;
   std::map<std::string, StoredTensor> table;
+  std::map<std::string, std::string> notes;
 };
 
 /// Fails (badParameters) if the file `path` could not hold a tensor of this
@@ -89,7 +94,8 @@ std::vector<size_t> orderInFile(const std::vector<TensorToStore> &tensors);
 Status
 writeSafeTensors(const std::string &path,
                  const std::vector<TensorToStore> &tensors,
-                 const std::function<Status(size_t index, void *out)> &read);
+                 const std::function<Status(size_t index, void *out)> &read,
+                 const std::map<std::string, std::string> &metadata = {});
 
 } // namespace pprt::host
 #pragma GCC visibility pop

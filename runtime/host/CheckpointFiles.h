@@ -1,0 +1,26 @@
+//===- CheckpointFiles.h - names in a checkpoint ----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_CHECKPOINTFILES_H
+#define PPRT_HOST_CHECKPOINTFILES_H
+
+#include <cstdint>
+#include <string>
+
+namespace pprt::host {
+
+inline constexpr char kIndexFile[] = "index.json";
+inline constexpr char kMetricsFile[] = "metrics.jsonl";
+/// Metadata of a rank's file.
+inline constexpr char kIdKey[] = "checkpoint", kChecksumKey[] = "crc32.";
+inline constexpr uint64_t kMostIndexBytes = uint64_t(1) << 30;
+
+std::string rankFile(uint32_t rank);
+/// Eight hexadecimal digits.
+std::string printChecksum(uint32_t checksum);
+
+} // namespace pprt::host
+
+#endif // PPRT_HOST_CHECKPOINTFILES_H

@@ -1,0 +1,195 @@
+//===- CheckpointIndex.cpp - index.json of a checkpoint -------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "Json.h"
+#include "pprt/Program.h"
+#include "pprt/host/Checkpoint.h"
+#include "pprt/host/Elements.h"
+
+#include <algorithm>
+
+using namespace pprt::host;
+using pprt::ExitCode;
+using pprt::Expected;
+using pprt::Session;
+using pprt::Status;
+using namespace pprt::ppx;
+using Json = nlohmann::ordered_json;
+
+static constexpr char kFormat[] = "pp checkpoint";
+static constexpr uint64_t kVersion = 1;
+
+CheckpointIndex pprt::host::indexOf(const Session &session) {
+  CheckpointIndex index;
+  const ArtifactT &artifact = session.artifact();
+  index.plan = artifact.plan;
+  for (Session::Part &part : session.parts()) {
+    const ArgumentT &argument = *artifact.arguments[part.argument];
+    CheckpointTensor &tensor = index.tensors[argument.name];
+    tensor.element = argument.element;
+    tensor.shape = argument.shape;
+    tensor.isModels = argument.is_models;
+    tensor.parts.push_back(std::move(part));
+  }
+  return index;
+}
+
+std::string pprt::host::printIndex(const CheckpointIndex &index) {
+  Json json = {
+      {"format", kFormat},        {"version", kVersion},
+      {"step", index.step},       {"seed", index.seed},
+      {"id", index.id},           {"plan", index.plan},
+      {"data", index.data},       {"data_fingerprint", index.dataFingerprint},
+      {"tensors", Json::object()}};
+  for (const auto &[name, tensor] : index.tensors) {
+    Json parts = Json::array();
+    for (const Session::Part &part : tensor.parts)
+      parts.push_back(
+          {{"rank", part.rank}, {"first", part.first}, {"size", part.size}});
+    json["tensors"][name] = {{"element", EnumNameElementType(tensor.element)},
+                             {"shape", tensor.shape},
+                             {"of_model", tensor.isModels},
+                             {"parts", std::move(parts)}};
+  }
+  return dumpJson(json, 1) + "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+/// A field of an object; null if there is none.
+static const Json &fieldOf(const Json &object, const char *name) {
+  static const Json none;
+  const auto found = object.find(name);
+  return found == object.end() ? none : *found;
+}
+
+static bool read(const Json &json, uint64_t &value) {
+  const bool isNumber = json.is_number_unsigned();
+  value = isNumber ? json.get<uint64_t>() : 0;
+  return isNumber;
+}
+
+static bool read(const Json &json, std::string &value) {
+  value = json.is_string() ? json.get<std::string>() : "";
+  return json.is_string();
+}
+
+static bool read(const Json &json, std::vector<uint64_t> &values) {
+  if (!json.is_array() ||
+      !std::all_of(json.begin(), json.end(),
+                   [](const Json &item) { return item.is_number_unsigned(); }))
+    return false;
+  values = json.get<std::vector<uint64_t>>();
+  return true;
+}
+
+static bool readPart(const Json &json, Session::Part &part) {
+  uint64_t rank = 0;
+  if (!json.is_object() || !read(fieldOf(json, "rank"), rank) ||
+      rank > UINT32_MAX || !read(fieldOf(json, "first"), part.first) ||
+      !read(fieldOf(json, "size"), part.size))
+    return false;
+  part.rank = uint32_t(rank);
+  return true;
+}
+
+static bool readTensor(const Json &json, CheckpointTensor &tensor) {
+  std::string element;
+  const Json &parts = json.is_object() ? fieldOf(json, "parts") : json;
+  if (!parts.is_array() || !read(fieldOf(json, "element"), element) ||
+      !read(fieldOf(json, "shape"), tensor.shape) ||
+      !fieldOf(json, "of_model").is_boolean())
+    return false;
+  tensor.isModels = json["of_model"];
+  const auto *const end =
+      EnumValuesElementType() + std::size(EnumValuesElementType());
+  const auto *const found =
+      std::find_if(EnumValuesElementType(), end, [&](ElementType type) {
+        return element == EnumNameElementType(type);
+      });
+  if (found == end)
+    return false;
+  tensor.element = *found;
+  for (const Json &each : parts)
+    if (Session::Part part; readPart(each, part))
+      tensor.parts.push_back(std::move(part));
+    else
+      return false;
+  return true;
+}
+
+/// Whether the parts are the cells of one grid over the tensor.
+static bool isTiled(const CheckpointTensor &tensor) {
+  const size_t rank = tensor.shape.size();
+  std::vector<std::set<uint64_t>> cuts(rank);
+  std::set<std::vector<uint64_t>> cells;
+  for (const Session::Part &part : tensor.parts) {
+    if (part.first.size() != rank || part.size.size() != rank ||
+        !cells.insert(part.first).second)
+      return false;
+    for (size_t d = 0; d < rank; ++d)
+      cuts[d].insert(part.first[d]);
+  }
+  uint64_t count = 1;
+  for (const std::set<uint64_t> &each : cuts)
+    if (__builtin_mul_overflow(count, each.size(), &count))
+      return false;
+  if (count != cells.size())
+    return false;
+  for (const Session::Part &part : tensor.parts)
+    for (size_t d = 0; d < rank; ++d) {
+      const auto next = cuts[d].upper_bound(part.first[d]);
+      const uint64_t end = next == cuts[d].end() ? tensor.shape[d] : *next;
+      if (end <= part.first[d] || part.size[d] != end - part.first[d] ||
+          *cuts[d].begin() != 0)
+        return false;
+    }
+  return true;
+}
+
+Expected<CheckpointIndex> pprt::host::parseIndex(const std::string &name,
+                                                 const std::string &text) {
+  const auto malformed = [&](const std::string &expected) {
+    return Status(ExitCode::badParameters,
+                  name + ": expects " + expected +
+                      "; it is no index of a checkpoint, or a damaged one");
+  };
+  const Json json = parseStrictly<Json>(text, /*maxDepth=*/6);
+  if (!json.is_object() || fieldOf(json, "format") != kFormat)
+    return malformed(std::string("a JSON object of format \"") + kFormat +
+                     "\"");
+  if (fieldOf(json, "version") != kVersion)
+    return Status(ExitCode::badParameters,
+                  name + ": expects version " + std::to_string(kVersion) +
+                      " of the format, got " +
+                      dumpJson(fieldOf(json, "version")) +
+                      "; another version of pp wrote it");
+  CheckpointIndex index;
+  uint64_t fingerprint = 0;
+  if (!read(fieldOf(json, "step"), index.step) ||
+      !read(fieldOf(json, "seed"), index.seed) ||
+      !read(fieldOf(json, "id"), index.id) ||
+      !read(fieldOf(json, "plan"), index.plan) ||
+      !read(fieldOf(json, "data"), index.data) ||
+      !read(fieldOf(json, "data_fingerprint"), fingerprint) ||
+      fingerprint > UINT32_MAX || !fieldOf(json, "tensors").is_object())
+    return malformed(
+        "step, seed, id, plan, data, data_fingerprint and tensors");
+  index.dataFingerprint = uint32_t(fingerprint);
+  for (const auto &item : fieldOf(json, "tensors").items()) {
+    CheckpointTensor tensor;
+    if (!readTensor(item.value(), tensor))
+      return malformed("element, shape, of_model and parts for '" + item.key() +
+                       "'");
+    if (!denseBytes(tensor.shape, elementSize(tensor.element)) ||
+        !isTiled(tensor))
+      return malformed("parts that tile " + printShape(tensor.shape) +
+                       " for '" + item.key() + "'");
+    index.tensors.emplace(item.key(), std::move(tensor));
+  }
+  return index;
+}

@@ -1,0 +1,41 @@
+//===- Background.h - one task beside the caller ----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_BACKGROUND_H
+#define PPRT_HOST_BACKGROUND_H
+
+#include "pprt/Status.h"
+
+#include <functional>
+#include <memory>
+
+#pragma GCC visibility push(default)
+namespace pprt::host {
+
+/// Runs a task at a time on a thread; in start() if the system refuses one.
+class Background {
+public:
+  Background();
+  /// Waits for the task.
+  ~Background();
+  Background(const Background &) = delete;
+  Background &operator=(const Background &) = delete;
+
+  /// Assumes that the last task was waited for.
+  void start(std::function<Status()> task);
+  /// Whether finish() would wait.
+  bool isBusy() const;
+  /// Waits for the task and returns its result.
+  Status finish();
+
+private:
+  struct [[gnu::visibility("hidden")]] State;
+  std::unique_ptr<State> state;
+};
+
+} // namespace pprt::host
+#pragma GCC visibility pop
+
+#endif // PPRT_HOST_BACKGROUND_H

@@ -1,0 +1,151 @@
+//===- Checkpoint.h - the state of a run, on disk ---------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A checkpoint is a folder `step-N`, after N steps:
+//
+//   rank-R.safetensors   the parts that rank R gives (Session::parts())
+//   metrics.jsonl        the lines of --metrics of all steps so far
+//   index.json           names the parts of each tensor; written last, so that
+//                        it exists only if everything else is complete
+//
+// A part is a box of a tensor, so a run on another mesh reads what its ranks
+// hold, whoever wrote it. Nothing in a checkpoint is trusted: parts must tile
+// their tensors, and files must have the index's id and checksums.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PPRT_HOST_CHECKPOINT_H
+#define PPRT_HOST_CHECKPOINT_H
+
+#include "pprt/Session.h"
+#include "pprt/host/SafeTensors.h"
+
+#include <map>
+#include <set>
+
+#pragma GCC visibility push(default)
+namespace pprt::host {
+
+struct CheckpointTensor {
+  ppx::ElementType element = ppx::ElementType_f32;
+  std::vector<uint64_t> shape;
+  /// Whether it is a parameter or state of the model.
+  bool isModels = false;
+  /// They tile the tensor. `rank` says which file; `argument` is not used.
+  std::vector<Session::Part> parts;
+};
+
+/// What index.json says.
+struct CheckpointIndex {
+  uint64_t step = 0; ///< steps done
+  uint64_t seed = 0;
+  std::string id;   ///< the same in all files of a checkpoint
+  std::string plan; ///< `#pp.plan<...>` of the run
+  std::string data; ///< --data
+  uint32_t dataFingerprint = 0;
+  std::map<std::string, CheckpointTensor> tensors;
+};
+
+/// Returns the index of the session's state.
+CheckpointIndex indexOf(const Session &session);
+std::string printIndex(const CheckpointIndex &index);
+/// Fails (badParameters) if `text`, the content of file `name`, is no index.
+Expected<CheckpointIndex> parseIndex(const std::string &name,
+                                     const std::string &text);
+
+class Checkpoint {
+public:
+  /// Opens a checkpoint, or the newest one of a folder of them. Fails
+  /// (badParameters) if there is none, or a file of it is missing or damaged,
+  /// as far as that is visible without reading its tensors.
+  static Expected<Checkpoint> open(const std::string &path);
+
+  const CheckpointIndex &index() const { return its; }
+  /// The folder `step-N`.
+  const std::string &path() const { return folder; }
+  /// Lines of --metrics of all steps so far.
+  Expected<std::string> metrics() const;
+
+  /// Checks that load() would find what it needs: fails (badParameters) unless
+  /// the checkpoint has the parameters and states of the artifact, and no
+  /// others; or, of the model alone, the parameters.
+  Status expect(const ppx::ArtifactT &artifact, bool ofModelAlone) const;
+  /// Sets the session's parameters and states, or those of the model alone.
+  /// Each process reads the parts that its ranks hold. Fails (badParameters) if
+  /// a checksum differs.
+  Status load(Session &session, bool ofModelAlone);
+
+private:
+  Checkpoint(std::string folder, CheckpointIndex index)
+      : folder(std::move(folder)), its(std::move(index)) {}
+  /// Opens the file of a rank and checks that it is of this checkpoint.
+  Status openFile(uint32_t rank);
+  Status read(const std::string &name, const std::vector<ElementRun> &runs);
+  /// Compares a tensor with its checksum; once.
+  Status check(const SafeTensors &file, const std::string &name);
+
+  std::string folder;
+  CheckpointIndex its;
+  std::map<uint32_t, SafeTensors> files; ///< by rank
+  std::set<std::pair<const SafeTensors *, std::string>> checked;
+};
+
+/// A folder of checkpoints that this process alone writes to.
+class CheckpointFolder {
+public:
+  /// Creates and locks it. Fails (io) if that is impossible, or (usage) if a
+  /// running process has it.
+  static Expected<CheckpointFolder> lock(const std::string &path);
+  CheckpointFolder(CheckpointFolder &&other) noexcept;
+  CheckpointFolder &operator=(CheckpointFolder &&) = delete;
+  ~CheckpointFolder();
+
+  const std::string &path() const { return name; }
+
+  /// Removes what unfinished saves have left.
+  Status clean() const;
+  /// Makes an empty folder for the files of a step.
+  Status prepare(uint64_t step) const;
+  /// Adds `metrics`, the lines of all steps, and the index, with which the
+  /// checkpoint exists. Then removes all but the newest `keep`.
+  Status commit(const CheckpointIndex &index, const std::string &metrics,
+                uint64_t keep) const;
+  Status remove(uint64_t step) const;
+
+private:
+  CheckpointFolder(std::string name, int descriptor)
+      : name(std::move(name)), descriptor(descriptor) {}
+
+  std::string name;
+  int descriptor;
+};
+
+/// Returns the steps of a folder's checkpoints, ascending; none if there is no
+/// such folder.
+std::vector<uint64_t> stepsOf(const std::string &folder);
+std::string stepFolder(const std::string &folder, uint64_t step);
+
+/// What this process gives to a checkpoint.
+class CheckpointCopy {
+public:
+  CheckpointCopy(const Session &session, RankRange ranks);
+  ~CheckpointCopy();
+  CheckpointCopy(const CheckpointCopy &) = delete;
+  CheckpointCopy &operator=(const CheckpointCopy &) = delete;
+
+  uint64_t bytes() const;
+  /// Copies the parts of the ranks. The copy's memory is kept.
+  Status take(const Session &session);
+  /// Writes the copies of ranks to a step's folder. Fails (io), or (nonFinite)
+  /// if a parameter is not finite. May run beside the session.
+  Status write(const std::string &folder, const std::string &id) const;
+
+private:
+  struct [[gnu::visibility("hidden")]] Part;
+  std::map<uint32_t, std::vector<Part>> parts; ///< by rank
+};
+
+} // namespace pprt::host
+#pragma GCC visibility pop
+
+#endif // PPRT_HOST_CHECKPOINT_H

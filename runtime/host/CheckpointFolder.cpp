@@ -24,7 +24,7 @@ using namespace pprt::host;
 
 namespace fs = std::filesystem;
 
-static constexpr std::string_view kPrefix = "step-";
+static constexpr std::string_view kPrefix = "step-", kProbe = ".run-";
 
 std::string pprt::host::rankFile(uint32_t rank) {
   return "rank-" + std::to_string(rank) + ".safetensors";
@@ -135,12 +135,27 @@ Status CheckpointFolder::remove(uint64_t step) const {
                : Status();
 }
 
-Status CheckpointFolder::clean() const {
+std::string pprt::host::probeFile(const std::string &folder,
+                                  const std::string &run) {
+  return folder + "/" + std::string(kProbe) + run;
+}
+
+Status CheckpointFolder::clean(uint64_t keep) const {
+  const std::vector<uint64_t> whole = stepsOf(name);
+  const uint64_t oldest = whole.size() > keep ? whole[whole.size() - keep] : 0;
   for (uint64_t step : allSteps(name))
-    if (!isWhole(name, step))
+    if (step < oldest || !isWhole(name, step))
       if (Status status = remove(step); !status.ok())
         return status;
-  return {};
+  std::error_code error;
+  for (fs::directory_iterator entry(name, error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->path().filename().string().compare(0, kProbe.size(), kProbe) ==
+        0)
+      fs::remove(entry->path(), error);
+  return error
+             ? Status(ExitCode::io, name + ": cannot clean: " + error.message())
+             : Status();
 }
 
 Status CheckpointFolder::prepare(uint64_t step) const {
@@ -155,8 +170,7 @@ Status CheckpointFolder::prepare(uint64_t step) const {
 }
 
 Status CheckpointFolder::commit(const CheckpointIndex &index,
-                                const std::string &metrics,
-                                uint64_t keep) const {
+                                const std::string &metrics) const {
   const std::string path = stepFolder(name, index.step),
                     text = printIndex(index);
   Status status =
@@ -166,10 +180,5 @@ Status CheckpointFolder::commit(const CheckpointIndex &index,
       status = syncFolder(each);
   if (status.ok())
     status = writeFile(path + "/" + kIndexFile, text.data(), text.size());
-  if (status.ok())
-    status = syncFolder(path);
-  std::vector<uint64_t> steps = stepsOf(name);
-  for (size_t i = 0; status.ok() && i + keep < steps.size(); ++i)
-    status = remove(steps[i]);
-  return status;
+  return status.ok() ? syncFolder(path) : status;
 }

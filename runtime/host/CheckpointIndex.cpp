@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
+#include "CheckpointFiles.h"
 #include "Json.h"
+#include "pprt/Artifact.h"
 #include "pprt/Program.h"
 #include "pprt/host/Checkpoint.h"
 #include "pprt/host/Elements.h"
@@ -36,6 +38,13 @@ CheckpointIndex pprt::host::indexOf(const Session &session) {
   return index;
 }
 
+/// The checksum of everything else.
+static std::string checksumOf(const Json &json) {
+  const std::string text = dumpJson(json);
+  return printChecksum(pprt::artifactChecksum(
+      reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+}
+
 std::string pprt::host::printIndex(const CheckpointIndex &index) {
   Json json = {
       {"format", kFormat},        {"version", kVersion},
@@ -53,6 +62,7 @@ std::string pprt::host::printIndex(const CheckpointIndex &index) {
                              {"of_model", tensor.isModels},
                              {"parts", std::move(parts)}};
   }
+  json["crc32"] = checksumOf(json);
   return dumpJson(json, 1) + "\n";
 }
 
@@ -158,7 +168,7 @@ Expected<CheckpointIndex> pprt::host::parseIndex(const std::string &name,
                   name + ": expects " + expected +
                       "; it is no index of a checkpoint, or a damaged one");
   };
-  const Json json = parseStrictly<Json>(text, /*maxDepth=*/6);
+  Json json = parseStrictly<Json>(text, /*maxDepth=*/6);
   if (!json.is_object() || fieldOf(json, "format") != kFormat)
     return malformed(std::string("a JSON object of format \"") + kFormat +
                      "\"");
@@ -168,6 +178,10 @@ Expected<CheckpointIndex> pprt::host::parseIndex(const std::string &name,
                       " of the format, got " +
                       dumpJson(fieldOf(json, "version")) +
                       "; another version of pp wrote it");
+  const Json written = fieldOf(json, "crc32");
+  json.erase("crc32");
+  if (written != checksumOf(json))
+    return malformed("its checksum");
   CheckpointIndex index;
   uint64_t fingerprint = 0;
   if (!read(fieldOf(json, "step"), index.step) ||

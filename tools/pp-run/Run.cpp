@@ -14,6 +14,7 @@
 #include "Compile.h"
 #include "Fit.h"
 #include "Launch.h"
+#include "Resume.h"
 #include "Saver.h"
 #include "Source.h"
 #include "Verify.h"
@@ -271,81 +272,6 @@ void tellOfUnfused(const std::vector<UnfusedProduct> &products) {
   std::cout << std::endl;
 }
 
-/// Where a run goes on.
-struct Resumed {
-  std::optional<Checkpoint> checkpoint;
-  std::string metrics; ///< of the steps done, in process 0
-};
-
-/// Opens the checkpoint of --resume, if there is one. Collective.
-Expected<Resumed> openCheckpoint(Options &options, World &world,
-                                 const ppx::ArtifactT &artifact) {
-  const auto agree = [&](const Status &mine) {
-    return world.agree(mine).first;
-  };
-  Resumed resumed;
-  if (options.resumesOwn) {
-    std::vector<std::byte> has(1,
-                               std::byte(!stepsOf(options.checkpoint).empty()));
-    if (Status status = world.broadcast(has); !status.ok())
-      return status;
-    if (has[0] != std::byte(0))
-      options.resume = options.checkpoint;
-  }
-  if (options.resume.empty())
-    return resumed;
-  Expected<Checkpoint> opened = Checkpoint::open(options.resume);
-  Status status = opened.status();
-  if (opened)
-    status = opened->expect(artifact, options.resumesParametersOnly);
-  if (status = agree(status); !status.ok())
-    return status;
-  const std::string index = printIndex(opened->index());
-  if (status = compareFiles(
-          world,
-          artifactChecksum(reinterpret_cast<const uint8_t *>(index.data()),
-                           index.size()),
-          "--resume");
-      !status.ok())
-    return status;
-  if (!options.resumesParametersOnly && world.process() == 0) {
-    Expected<std::string> metrics = opened->metrics();
-    status = metrics.status();
-    if (metrics)
-      resumed.metrics = std::move(*metrics);
-  }
-  if (status = agree(status); !status.ok())
-    return status;
-  resumed.checkpoint.emplace(std::move(*opened));
-  return resumed;
-}
-
-/// A run that goes on has the seed, and the place in the data, of its
-/// checkpoint. Says what differs otherwise.
-Status adoptCheckpoint(Options &options, const CheckpointIndex &index,
-                       const ppx::ArtifactT &artifact, const Batches &batches) {
-  const auto tell = [&](const std::string &text) {
-    if (!options.quiet)
-      std::cerr << "pp-run: note: " << text << std::endl;
-  };
-  if (options.givesSeed && options.seed != index.seed)
-    return Status(ExitCode::usage,
-                  "'--seed' expects the seed of the checkpoint, " +
-                      std::to_string(index.seed) + ", got " +
-                      std::to_string(options.seed) + "; leave it out");
-  options.seed = index.seed;
-  const Expected<uint32_t> fingerprint = batches.fingerprint();
-  if (!fingerprint)
-    return fingerprint.status();
-  if (*fingerprint != index.dataFingerprint)
-    tell("the data differ from those of the checkpoint, --data=" + index.data +
-         "; goes on at their step " + std::to_string(index.step + 1));
-  if (artifact.plan != index.plan)
-    tell("goes on with another plan than that of the checkpoint, " +
-         index.plan);
-  return {};
-}
-
 /// Threads are planned, with the memory that each needs, so a run cannot add
 /// any. No hint if the user named them.
 void tellOfIdleCores(const Options &options, const World &world,
@@ -428,12 +354,16 @@ Status runIn(std::shared_ptr<World> world, Options options) {
                        resumed->checkpoint ? &*resumed->checkpoint : nullptr,
                        world};
   const uint64_t before = stepsBefore(start);
-  if (before >= options.steps && before > 0)
+  const bool isDone = before > 0 && before == options.steps;
+  if (before > options.steps || (isDone && options.verify))
     return agree(Status(
         ExitCode::usage,
         "'--steps' counts the steps of the checkpoint, too, and "
-        "expects more than its " +
+        "expects " +
+            std::string(options.verify ? "more than" : "at least") + " its " +
             std::to_string(before) + ", got " + std::to_string(options.steps)));
+  if (isDone && tells && !options.quiet)
+    std::cout << "all " << before << " steps are done" << std::endl;
   if (Status status =
           agree(tells ? checkResults(options, *program.artifact) : Status());
       !status.ok())

@@ -55,7 +55,7 @@ static Status checkShared(World &world, const std::string &folder,
                           const std::string &run) {
   if (world.processCount() == 1)
     return {};
-  const std::string probe = folder + "/.run-" + run;
+  const std::string probe = probeFile(folder, run);
   Status mine;
   if (world.process() == 0)
     mine = writeFile(probe, "", 0);
@@ -106,7 +106,7 @@ Saver::open(const Options &options, Session &session, const Batches &batches,
     if (status.ok())
       status = checkSteps(options.checkpoint, step);
     if (status.ok())
-      status = saver->folder->clean();
+      status = saver->folder->clean(options.keep);
   }
   if (status = saver->agree(status); !status.ok())
     return status;
@@ -152,8 +152,14 @@ void Saver::close(const Status &status) {
   if (status.ok())
     newest = underWay;
   else if (isFirst())
+    (void)folder->remove(*underWay);
+  if (!status.ok() && isFirst() && tells)
     std::cerr << "pp-run: warning: step " << *underWay
               << " is not saved: " << status.message() << std::endl;
+  // The next save tries again.
+  if (status.ok() && isFirst() && !cleaned.ok())
+    std::cerr << "pp-run: warning: older checkpoints stay: "
+              << cleaned.message() << std::endl;
   underWay.reset();
 }
 
@@ -163,7 +169,12 @@ void Saver::advance() {
     return close(status);
   isWritten = true;
   if (isFirst())
-    task.start([this] { return folder->commit(index, metrics, options.keep); });
+    task.start([this] {
+      const Status status = folder->commit(index, metrics);
+      if (status.ok())
+        cleaned = folder->clean(options.keep);
+      return status;
+    });
 }
 
 void Saver::finish() {
@@ -199,11 +210,13 @@ void Saver::save(uint64_t step, const std::string &lines) {
 
 Status Saver::saveLast(uint64_t step, const std::string &lines) {
   finish();
-  if (newest != step) {
-    save(step, lines);
-    finish();
-  }
-  return newest == step ? Status() : failure;
+  if (newest == step)
+    return {};
+  tells = false;
+  save(step, lines);
+  finish();
+  tells = true;
+  return failure;
 }
 
 Expected<uint64_t> Saver::goBack(uint64_t most) {

@@ -54,8 +54,8 @@ public:
   /// Begins to save the state after `step` steps, with none in flight.
   /// `lines` are those of --metrics of all of them.
   void save(uint64_t step, const std::string &lines);
-  /// Saves the last state, unless it is saved, and waits. Fails if the run's
-  /// last state is not saved then.
+  /// Saves the last state, unless it is saved, and waits. Fails if it is not
+  /// saved then.
   pprt::Status saveLast(uint64_t step, const std::string &lines);
   /// Goes back to the newest checkpoint of at most `most` steps, or to the
   /// beginning, and removes later ones. Returns the number of steps done.
@@ -92,9 +92,11 @@ private:
   std::string metrics; ///< of the save under way
   std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
   std::optional<uint64_t> underWay, newest; ///< steps
+  bool tells = true;      ///< of failures, which are not returned
   bool isWritten = false; ///< whether the save under way lacks the index alone
   uint64_t begun = 0;     ///< steps done when the run began
   pprt::Status failure;   ///< of the last save
+  pprt::Status cleaned;   ///< whether older checkpoints went behind it
   std::vector<pprt::host::CheckpointReport> done;
   pprt::host::Background task; ///< uses the rest
 };

@@ -244,45 +244,58 @@ std::string Training::linesOf(uint64_t steps) const {
   return lines.substr(0, end);
 }
 
-/// Repeats the steps from the newest checkpoint up to the one that failed, and
-/// saves the state before it.
-static Status saveBeforeFailure(Session &session, const Batches &batches,
-                                World &world, Saver &saver,
-                                const Training &training) {
-  const uint64_t wanted = training.firstFailed() - 1;
-  Expected<uint64_t> step = saver.goBack(wanted);
+/// Repeats the steps from the newest checkpoint up to `last`, and saves the
+/// state after it.
+static Status repeatAndSave(Session &session, const Batches &batches,
+                            World &world, Saver &saver, uint64_t last,
+                            const std::string &metrics) {
+  Expected<uint64_t> step = saver.goBack(last);
   if (!step)
     return step.status();
   Batch batch;
-  for (; *step < wanted; ++*step) {
+  for (; *step < last; ++*step) {
     const Verdict verdict = world.agree(batches.read(*step, batch),
                                         interrupted() ? Vote::stops : 0);
-    if (!verdict.first.ok() || verdict.votes)
-      return verdict.first.ok()
-                 ? Status(ExitCode::interrupted, "interrupted on the way to it")
-                 : verdict.first;
+    if (!verdict.first.ok())
+      return verdict.first;
+    if (verdict.votes)
+      return Status(ExitCode::interrupted, "interrupted on the way to it");
     if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
       return status;
     if (Status status = session.step(); !status.ok())
       return status;
   }
-  return saver.saveLast(wanted, training.linesOf(wanted));
+  return saver.saveLast(last, metrics);
+}
+
+/// Saves the last state before the loss failed whose parameters are finite.
+static Status saveBeforeFailure(Session &session, const Batches &batches,
+                                World &world, Saver &saver, uint64_t first,
+                                const Training &training) {
+  Status status;
+  for (uint64_t last = training.firstFailed() - 1;; --last) {
+    status = repeatAndSave(session, batches, world, saver, last,
+                           training.linesOf(last));
+    if (status.code() != ExitCode::nonFinite || last == first)
+      return status;
+  }
 }
 
 /// Says where the run can go on, for which it saves the state before a loss
 /// that is not finite.
 static Status endWith(Status failure, Session &session, const Batches &batches,
-                      World &world, Saver *saver, const Training &training) {
+                      World &world, Saver *saver, uint64_t first,
+                      const Training &training) {
   if (!saver)
     return failure;
   if (failure.code() == ExitCode::nonFinite && session.failure().ok())
     if (Status status =
-            saveBeforeFailure(session, batches, world, *saver, training);
+            saveBeforeFailure(session, batches, world, *saver, first, training);
         !status.ok())
-      failure = Status(failure.code(),
-                       failure.message() + "; the state before step " +
-                           std::to_string(training.firstFailed()) +
-                           " is not saved: " + status.message());
+      failure = Status(failure.code(), failure.message() +
+                                           "; the state before it is not "
+                                           "saved: " +
+                                           status.message());
   return Status(failure.code(), failure.message() + saver->advice());
 }
 
@@ -290,14 +303,14 @@ Status pp::run::train(Session &session, const Batches &batches,
                       const Options &options, World &world, Report &report,
                       Course course, bool &keeps) {
   Saver *const saver = course.saver;
-  uint64_t step = course.before; // steps begun
-  const bool isBegun = options.steps > step;
+  const uint64_t before = course.before;
+  uint64_t step = before; // steps begun
   Training training(session, options, world, report, std::move(course));
   Status end = world.agree(training.openMetrics(options.metrics)).first;
   if (!end.ok())
     return end;
   const auto fail = [&](const Status &status) {
-    return endWith(status, session, batches, world, saver, training);
+    return endWith(status, session, batches, world, saver, before, training);
   };
   ReadAhead next(batches, step, options.steps);
   Batch batch;
@@ -344,7 +357,7 @@ Status pp::run::train(Session &session, const Batches &batches,
     end = fail(end);
   // An interrupted run ends like one with fewer steps, and so does one whose
   // data cannot be read any further. Without any step it counts as not begun.
-  if (isBegun)
+  if (options.steps > before)
     if (Status status = session.end(); !status.ok())
       return status;
   return end;

@@ -102,14 +102,14 @@ public:
 
   const std::string &path() const { return name; }
 
-  /// Removes what unfinished saves have left.
-  Status clean() const;
+  /// Removes all checkpoints but the newest `keep`, and what unfinished saves
+  /// have left.
+  Status clean(uint64_t keep) const;
   /// Makes an empty folder for the files of a step.
   Status prepare(uint64_t step) const;
   /// Adds `metrics`, the lines of all steps, and the index, with which the
-  /// checkpoint exists. Then removes all but the newest `keep`.
-  Status commit(const CheckpointIndex &index, const std::string &metrics,
-                uint64_t keep) const;
+  /// checkpoint exists.
+  Status commit(const CheckpointIndex &index, const std::string &metrics) const;
   Status remove(uint64_t step) const;
 
 private:
@@ -124,6 +124,9 @@ private:
 /// such folder.
 std::vector<uint64_t> stepsOf(const std::string &folder);
 std::string stepFolder(const std::string &folder, uint64_t step);
+/// A file by which processes see whether they share the folder; clean() removes
+/// it.
+std::string probeFile(const std::string &folder, const std::string &run);
 
 /// What this process gives to a checkpoint.
 class CheckpointCopy {

@@ -1,0 +1,41 @@
+//===- Resume.h - goes on from a checkpoint ---------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_RUN_RESUME_H
+#define PP_RUN_RESUME_H
+
+#include "Options.h"
+#include "pprt/World.h"
+#include "pprt/host/Batches.h"
+#include "pprt/host/Checkpoint.h"
+
+#include <optional>
+#include <string>
+
+namespace pp::run {
+
+struct Resumed {
+  std::optional<pprt::host::Checkpoint> checkpoint;
+  std::string metrics; ///< lines of the steps done, in process 0
+};
+
+/// Opens the checkpoint of --resume, if there is one. Collective.
+pprt::Expected<Resumed> openCheckpoint(Options &options, pprt::World &world,
+                                       const pprt::ppx::ArtifactT &artifact);
+
+/// A run that goes on has the seed, and the place in the data, of its
+/// checkpoint. Says what else differs.
+pprt::Status adoptCheckpoint(Options &options,
+                             const pprt::host::CheckpointIndex &index,
+                             const pprt::ppx::ArtifactT &artifact,
+                             const pprt::host::Batches &batches);
+
+/// Lists the keys in which the texts of two `#pp.plan` differ; empty if in
+/// none.
+std::string comparePlans(const std::string &before, const std::string &now);
+
+} // namespace pp::run
+
+#endif // PP_RUN_RESUME_H

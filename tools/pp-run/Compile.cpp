@@ -474,8 +474,7 @@ SourceModule::trySmallerPlans(const std::string &parallelize, uint64_t limit,
     return trials;
   for (pp::KeyTrial &trial : fit->tryAlone())
     trials.push_back(describe(std::move(trial)));
-  std::optional<PlanTrial> found =
-      findPlanThatFits(parallelize, limit, measureBeside);
+  auto found = findPlanThatFits(parallelize, limit, measureBeside);
   if (found && llvm::none_of(trials, [&](const PlanTrial &trial) {
         return trial.keys == found->keys;
       }))

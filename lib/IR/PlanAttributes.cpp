@@ -221,14 +221,23 @@ static std::string spellSetting(Attribute value) {
              : "";
 }
 
+/// Whether `mesh` has the axis of a key. Stages and micro-batches go by their
+/// kind, as a file may call their axes otherwise.
+static bool hasAxisOf(const PlanKeyInfo &info, MeshAttr mesh) {
+  if (info.kind == AxisKind::Space)
+    return !mesh.partsOf(info.axis).empty();
+  return llvm::any_of(mesh.getAxes(), [&](MeshAxisAttr axis) {
+    return axis.getKind() == info.kind;
+  });
+}
+
 /// The axes without one of which a setting has no effect, `"dp" or "ep"`, if
 /// `mesh` has none of them.
 static std::string listMissingAxes(const PlanKeyInfo &info, MeshAttr mesh) {
   std::string text;
   for (PlanKey key : info.getNeeded()) {
     const PlanKeyInfo &other = getInfo(key);
-    if (other.place != PlanKeyInfo::Place::Axis ||
-        !mesh.partsOf(other.axis).empty())
+    if (other.place != PlanKeyInfo::Place::Axis || hasAxisOf(other, mesh))
       return "";
     text += (text.empty() ? "\"" : " or \"") + other.axis.str() + "\"";
   }
@@ -274,9 +283,7 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         getInfo(info->getNeeded().front()).place != PlanKeyInfo::Place::Seeds;
     if (std::string word = findUnfitWord(*info, settings);
         isKnown && !word.empty())
-      return emitError() << "'" << info->name << "' has an effect with "
-                         << info->onlyWith << " only, got " << word
-                         << ": choose that, or leave " << info->name << " out";
+      return emitError() << explainIdle(*info, word);
     if (info->place == PlanKeyInfo::Place::Seeds && !seeds.empty())
       return emitError() << "expects no '" << info->name
                          << "' beside seeds, which it would choose, got "

@@ -154,6 +154,18 @@ std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {
   llvm_unreachable("every type is listed");
 }
 
+std::string pp::explainIdle(const PlanKeyInfo &info, StringRef got) {
+  const auto [names, words] = info.onlyWith.split('=');
+  std::string with = listWords(names);
+  if (!words.empty())
+    with += "=" + listWords(words);
+  else if (getInfo(info.getNeeded().front()).place == Place::Axis)
+    with += " above 1";
+  const std::string own = info.name.str();
+  return "'" + own + "' has an effect with " + with + " only, got " +
+         got.str() + ": choose that, or leave " + own + " out";
+}
+
 std::string pp::describePlanKeys() {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -229,18 +241,10 @@ std::string PlanOptions::check() const {
     const PlanKeyInfo &info = getInfo(key);
     if (hasEffect(key))
       continue;
-    auto [name, words] = info.onlyWith.split('=');
     const PlanKeyInfo &other = getInfo(info.getNeeded().front());
-    const std::string own = info.name.str();
-    std::string with = listWords(name), got = "none";
-    if (!words.empty()) {
-      with += "=" + listWords(words);
-      got = other.name.str() + "=" + getWord(other.key).str();
-    } else if (other.place == Place::Axis) {
-      with += " above 1";
-    }
-    return "'" + own + "' has an effect with " + with + " only, got " + got +
-           ": choose that, or leave " + own + " out";
+    return explainIdle(info, info.onlyWith.contains('=')
+                                 ? (other.name + "=" + getWord(other.key)).str()
+                                 : "none");
   }
   if (getWord(PlanKey::Remat) == "auto" && !isSet(PlanKey::MemoryLimit))
     return "'remat=auto' expects memory-limit=BYTES of a rank beside it, got "

@@ -100,7 +100,8 @@ protected:
     if (hasTp)
       say("tp", "2");
     sayOneOf("pp", {"1", "2", "3"});
-    sayOneOf("schedule", {"gpipe", "1f1b"});
+    if (microbatches > 1)
+      sayOneOf("schedule", {"gpipe", "1f1b"});
     sayOneOf("optimizer", {"sgd", "momentum", "adam", "adamw"});
     say("lr", "0.1");
     if (chance(20))

@@ -78,6 +78,10 @@ const PlanKeyInfo *lookupPlanKey(llvm::StringRef name);
 /// What `value` should be, such as "a number from 1 to 1024"; empty if it fits.
 std::string explainMisfit(const PlanKeyInfo &info, llvm::StringRef value);
 
+/// Why `info` has no effect beside `got`, such as "remat=none", or "none" of
+/// the keys that it needs.
+std::string explainIdle(const PlanKeyInfo &info, llvm::StringRef got);
+
 /// One line per key: its name, help, words and default.
 std::string describePlanKeys();
 

@@ -203,6 +203,7 @@ struct SourceModule::State {
     return registry;
   }
 
+  Status checkHasKeys(const std::string &keys);
   pp::MemoryFit *tryKeys(const std::string &keys, uint64_t limit,
                          const MeasureBeside &measureBeside);
   /// The training step of the model, for one device.
@@ -430,15 +431,32 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   return result;
 }
 
+Status SourceModule::State::checkHasKeys(const std::string &keys) {
+  Expected<pp::PipelineOptions> options = readOptions(keys);
+  if (!options)
+    return options.status();
+  const std::string expected = "--fit expects keys that it may change, got ";
+  if (!options->planFile.empty())
+    return Status(ExitCode::usage, expected + "plan=" + options->planFile +
+                                       ": give keys instead, or edit the plan");
+  if (pp::getLevel(*module) || module.get()->hasAttr(pp::attrs::kPlan))
+    return Status(ExitCode::usage,
+                  expected + "a module with a plan of its own: give the model "
+                             "without it, and keys");
+  return {};
+}
+
+Status SourceModule::checkHasKeys(const std::string &parallelize) const {
+  return state->checkHasKeys(parallelize);
+}
+
 /// Null if no keys can be changed. Keeps what was tried for the next call.
 pp::MemoryFit *
 SourceModule::State::tryKeys(const std::string &keys, uint64_t limit,
                              const MeasureBeside &measureBeside) {
   if (fit && fitOf == std::pair(keys, limit))
     return fit.get();
-  Expected<pp::PipelineOptions> options = readOptions(keys);
-  if (!options || !options->planFile.empty() || pp::getLevel(*module) ||
-      module.get()->hasAttr(pp::attrs::kPlan))
+  if (!checkHasKeys(keys).ok())
     return nullptr;
   fitOf = {keys, limit};
   fit = std::make_unique<pp::MemoryFit>(
@@ -496,6 +514,24 @@ bool SourceModule::isModel() const { return !pp::getLevel(*state->module); }
 
 bool SourceModule::isUnpartitioned() const {
   return isModel() || pp::getLevel(*state->module) == pp::Level::Graph;
+}
+
+std::map<std::string, std::string> SourceModule::parameterTypes() const {
+  std::map<std::string, std::string> types;
+  auto main = state->module->lookupSymbol<mlir::func::FuncOp>("main");
+  if (!main)
+    return types;
+  for (mlir::BlockArgument argument : main.getArguments()) {
+    const unsigned index = argument.getArgNumber();
+    auto type = llvm::dyn_cast<mlir::RankedTensorType>(argument.getType());
+    if (!type || pp::getArgRole(main, index) != pp::Role::Param)
+      continue;
+    llvm::raw_string_ostream text(types[pp::getArgName(main, index).str()]);
+    text << type.getElementType() << "[";
+    llvm::interleaveComma(type.getShape(), text);
+    text << "]";
+  }
+  return types;
 }
 
 Status SourceModule::adoptPlan(const std::string &text) {

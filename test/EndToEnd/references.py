@@ -143,7 +143,7 @@ def main():
         make("pp-opt", "other.mlir", "--pp-parallelize=dp=2 precision=bf16", "--emit=ppx", "-o", "low.ppx")
         check("a model of another type", 2, "half.mlir: --reference expects a model with param 'layers.0.weight' "
               "of f32[8, 10], as the program has, got bf16[8, 10]", "low.ppx", "--reference=half.mlir")
-        check("16 bits", 0, "parameters is the error beyond the gradients' rounding; the whole error is ",
+        check("16 bits", 0, "the error of parameters is what the gradients' rounding does not explain; the whole error is ",
               "low.ppx", "--reference=other.mlir")
         check("no reference", 2, "--reference=MODEL", "spmd.mlir")
         check("no reference of an artifact", 2, "--reference=MODEL", "program.ppx")

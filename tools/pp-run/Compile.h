@@ -13,11 +13,14 @@
 #include "pprt/Session.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace mlir {
 class ModuleOp;
+template <typename OpTy> class OwningOpRef;
 } // namespace mlir
 
 namespace pp::run {
@@ -153,6 +156,12 @@ private:
 /// Makes every float of a verified level 1 module f64, for --verify of low
 /// precision. Inputs and labels keep their types and are converted on entry.
 void widenToF64(mlir::ModuleOp module);
+
+/// Evaluates the training step of a module of level 1, op by op; `inputs` are
+/// the names of a batch's tensors. Rounds after every op if `isRounded`.
+std::unique_ptr<Stepper> makeInterpreter(mlir::OwningOpRef<mlir::ModuleOp> step,
+                                         const std::vector<std::string> &inputs,
+                                         bool isRounded);
 
 } // namespace pp::run
 

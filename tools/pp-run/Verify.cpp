@@ -124,10 +124,10 @@ void printRow(std::ostream &out, const char *name, const Worst &worst,
 /// Of parameters after Adam, whose errors leave out what the gradients explain.
 void printWhole(std::ostream &out, const char *name, double error,
                 const std::string &tensor) {
-  char line[128];
+  char line[160];
   std::snprintf(line, sizeof(line),
-                "  %s is the error beyond the gradients' rounding; "
-                "the whole error is %.2e  ",
+                "  the error of %s is what the gradients' rounding does not "
+                "explain; the whole error is %.2e  ",
                 name, error);
   out << line << tensor << "\n";
 }

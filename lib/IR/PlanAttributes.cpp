@@ -234,6 +234,13 @@ static bool hasAxisOf(const PlanKeyInfo &info, MeshAttr mesh) {
 /// The axes without one of which a setting has no effect, `"dp" or "ep"`, if
 /// `mesh` has none of them.
 static std::string listMissingAxes(const PlanKeyInfo &info, MeshAttr mesh) {
+  if (info.needsDevices())
+    return llvm::all_of(mesh.getAxes(),
+                        [](MeshAxisAttr axis) {
+                          return axis.getKind() == AxisKind::Time;
+                        })
+               ? "of devices"
+               : "";
   std::string text;
   for (PlanKey key : info.getNeeded()) {
     const PlanKeyInfo &other = getInfo(key);
@@ -279,7 +286,7 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " in the mesh for " << value << ", got " << mesh;
     // The word of a key that chose the seeds is no longer known.
     const bool isKnown =
-        seeds.empty() || info->onlyWith.empty() ||
+        seeds.empty() || info->getNeeded().empty() ||
         getInfo(info->getNeeded().front()).place != PlanKeyInfo::Place::Seeds;
     if (std::string word = findUnfitWord(*info, settings);
         isKnown && !word.empty())

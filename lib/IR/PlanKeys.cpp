@@ -70,6 +70,8 @@ const PlanKeyInfo *pp::lookupPlanKey(StringRef name) {
 
 SmallVector<PlanKey, 3> PlanKeyInfo::getNeeded() const {
   SmallVector<PlanKey, 3> keys;
+  if (needsDevices())
+    return keys;
   SmallVector<StringRef, 3> names;
   StringRef(onlyWith).split('=').first.split(names, '|', /*MaxSplit=*/-1,
                                              /*KeepEmpty=*/false);
@@ -157,7 +159,9 @@ std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {
 std::string pp::explainIdle(const PlanKeyInfo &info, StringRef got) {
   const auto [names, words] = info.onlyWith.split('=');
   std::string with = listWords(names);
-  if (!words.empty())
+  if (info.needsDevices())
+    with = "several devices";
+  else if (!words.empty())
     with += "=" + listWords(words);
   else if (getInfo(info.getNeeded().front()).place == Place::Axis)
     with += " above 1";
@@ -222,6 +226,8 @@ bool PlanOptions::isPresent(PlanKey key) const {
 
 bool PlanOptions::hasEffect(PlanKey key) const {
   const PlanKeyInfo &info = getInfo(key);
+  if (info.needsDevices())
+    return getRanks() > 1;
   const SmallVector<PlanKey, 3> needed = info.getNeeded();
   StringRef words = StringRef(info.onlyWith).split('=').second;
   if (!words.empty())
@@ -241,10 +247,10 @@ std::string PlanOptions::check() const {
     const PlanKeyInfo &info = getInfo(key);
     if (hasEffect(key))
       continue;
+    if (!info.onlyWith.contains('='))
+      return explainIdle(info, info.needsDevices() ? "one" : "none");
     const PlanKeyInfo &other = getInfo(info.getNeeded().front());
-    return explainIdle(info, info.onlyWith.contains('=')
-                                 ? (other.name + "=" + getWord(other.key)).str()
-                                 : "none");
+    return explainIdle(info, (other.name + "=" + getWord(other.key)).str());
   }
   if (getWord(PlanKey::Remat) == "auto" && !isSet(PlanKey::MemoryLimit))
     return "'remat=auto' expects memory-limit=BYTES of a rank beside it, got "

@@ -55,6 +55,9 @@
 // RUN: not pp-opt %s --pp-parallelize="dp=2 schedule=gpipe" 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: 'schedule' has an effect with microbatches above 1 only, got none: choose that, or leave schedule out
 
+// RUN: not pp-opt %s --pp-parallelize="microbatches=2 bucket=0" 2>&1 | FileCheck %s --check-prefix=ALONE
+// ALONE: 'bucket' has an effect with several devices only, got one: choose that, or leave bucket out
+
 // RUN: not pp-opt %s --pp-parallelize="plan=%t.plan dp=2" 2>&1 | FileCheck %s --check-prefix=BESIDE
 // BESIDE: 'plan' expects no key but stop-after beside it, got 'dp'
 

@@ -221,14 +221,30 @@ static std::string spellSetting(Attribute value) {
              : "";
 }
 
+/// Whether `mesh` has the axis of a key. Stages and micro-batches go by their
+/// kind, as a file may call their axes otherwise.
+static bool hasAxisOf(const PlanKeyInfo &info, MeshAttr mesh) {
+  if (info.kind == AxisKind::Space)
+    return !mesh.partsOf(info.axis).empty();
+  return llvm::any_of(mesh.getAxes(), [&](MeshAxisAttr axis) {
+    return axis.getKind() == info.kind;
+  });
+}
+
 /// The axes without one of which a setting has no effect, `"dp" or "ep"`, if
 /// `mesh` has none of them.
 static std::string listMissingAxes(const PlanKeyInfo &info, MeshAttr mesh) {
+  if (info.needsDevices())
+    return llvm::all_of(mesh.getAxes(),
+                        [](MeshAxisAttr axis) {
+                          return axis.getKind() == AxisKind::Time;
+                        })
+               ? "of devices"
+               : "";
   std::string text;
   for (PlanKey key : info.getNeeded()) {
     const PlanKeyInfo &other = getInfo(key);
-    if (other.place != PlanKeyInfo::Place::Axis ||
-        !mesh.partsOf(other.axis).empty())
+    if (other.place != PlanKeyInfo::Place::Axis || hasAxisOf(other, mesh))
       return "";
     text += (text.empty() ? "\"" : " or \"") + other.axis.str() + "\"";
   }
@@ -270,13 +286,11 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " in the mesh for " << value << ", got " << mesh;
     // The word of a key that chose the seeds is no longer known.
     const bool isKnown =
-        seeds.empty() || info->onlyWith.empty() ||
+        seeds.empty() || info->getNeeded().empty() ||
         getInfo(info->getNeeded().front()).place != PlanKeyInfo::Place::Seeds;
     if (std::string word = findUnfitWord(*info, settings);
         isKnown && !word.empty())
-      return emitError() << "'" << info->name << "' has an effect with "
-                         << info->onlyWith << " only, got " << word
-                         << ": choose that, or leave " << info->name << " out";
+      return emitError() << explainIdle(*info, word);
     if (info->place == PlanKeyInfo::Place::Seeds && !seeds.empty())
       return emitError() << "expects no '" << info->name
                          << "' beside seeds, which it would choose, got "

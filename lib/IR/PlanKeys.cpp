@@ -70,6 +70,8 @@ const PlanKeyInfo *pp::lookupPlanKey(StringRef name) {
 
 SmallVector<PlanKey, 3> PlanKeyInfo::getNeeded() const {
   SmallVector<PlanKey, 3> keys;
+  if (needsDevices())
+    return keys;
   SmallVector<StringRef, 3> names;
   StringRef(onlyWith).split('=').first.split(names, '|', /*MaxSplit=*/-1,
                                              /*KeepEmpty=*/false);
@@ -154,6 +156,20 @@ std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {
   llvm_unreachable("every type is listed");
 }
 
+std::string pp::explainIdle(const PlanKeyInfo &info, StringRef got) {
+  const auto [names, words] = info.onlyWith.split('=');
+  std::string with = listWords(names);
+  if (info.needsDevices())
+    with = "several devices";
+  else if (!words.empty())
+    with += "=" + listWords(words);
+  else if (getInfo(info.getNeeded().front()).place == Place::Axis)
+    with += " above 1";
+  const std::string own = info.name.str();
+  return "'" + own + "' has an effect with " + with + " only, got " +
+         got.str() + ": choose that, or leave " + own + " out";
+}
+
 std::string pp::describePlanKeys() {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -210,6 +226,8 @@ bool PlanOptions::isPresent(PlanKey key) const {
 
 bool PlanOptions::hasEffect(PlanKey key) const {
   const PlanKeyInfo &info = getInfo(key);
+  if (info.needsDevices())
+    return getRanks() > 1;
   const SmallVector<PlanKey, 3> needed = info.getNeeded();
   StringRef words = StringRef(info.onlyWith).split('=').second;
   if (!words.empty())
@@ -229,18 +247,10 @@ std::string PlanOptions::check() const {
     const PlanKeyInfo &info = getInfo(key);
     if (hasEffect(key))
       continue;
-    auto [name, words] = info.onlyWith.split('=');
+    if (!info.onlyWith.contains('='))
+      return explainIdle(info, info.needsDevices() ? "one" : "none");
     const PlanKeyInfo &other = getInfo(info.getNeeded().front());
-    const std::string own = info.name.str();
-    std::string with = listWords(name), got = "none";
-    if (!words.empty()) {
-      with += "=" + listWords(words);
-      got = other.name.str() + "=" + getWord(other.key).str();
-    } else if (other.place == Place::Axis) {
-      with += " above 1";
-    }
-    return "'" + own + "' has an effect with " + with + " only, got " + got +
-           ": choose that, or leave " + own + " out";
+    return explainIdle(info, (other.name + "=" + getWord(other.key)).str());
   }
   if (getWord(PlanKey::Remat) == "auto" && !isSet(PlanKey::MemoryLimit))
     return "'remat=auto' expects memory-limit=BYTES of a rank beside it, got "

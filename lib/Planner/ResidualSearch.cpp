@@ -147,6 +147,8 @@ LogicalResult ResidualSearch::tryTechnique(Remat remat) {
     const ResidualChoice choice =
         chooseResiduals(graph.getNodes(), /*bytePrice=*/1.0);
     stage.tried = {stage.forward, graph.getKept(choice), graph.getWork(choice)};
+    if (stage.tried.work == 0)
+      stage.tried.leastWork = 0;
   }
   return tryAll();
 }
@@ -187,15 +189,14 @@ SmallVector<int64_t> ResidualSearch::findLeastPeaks() const {
 LogicalResult ResidualSearch::refuse() {
   InFlightDiagnostic error =
       main.emitError("memory-limit=")
-      << pprt::printBytes(double(limit))
+      << pprt::printLimit(limit)
       << " is met by no choice of what is kept that was tried: ";
   bool isFirst = true;
   for (auto [number, peak] : llvm::enumerate(findLeastPeaks())) {
     if (peak <= limit)
       continue;
     error << (isFirst ? "" : ", ") << "a rank of stage " << number
-          << " needs at least " << peak << " bytes ("
-          << pprt::printBytes(double(peak)) << ")";
+          << " needs at least " << pprt::printLimit(peak);
     isFirst = false;
   }
   error << "; raise the limit, or split more (precision, zero, microbatches, "

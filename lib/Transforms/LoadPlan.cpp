@@ -73,6 +73,15 @@ static std::string withPoints(StringRef text) {
   return spelled;
 }
 
+/// The column in `line` of what is in `column` of withPoints(line).
+static unsigned columnBefore(StringRef line, unsigned column) {
+  unsigned before = 1;
+  while (before < line.size() &&
+         withPoints(line.take_front(before)).size() < column)
+    ++before;
+  return before;
+}
+
 /// Advice for a parser's error `reason`.
 static StringRef adviseOn(StringRef reason) {
   if (reason.contains("decimal integer literal for a floating point"))
@@ -107,13 +116,18 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
 
   /// The plan that `text` holds; reports why there is none.
   PlanAttr parse(StringRef text) {
-    ModuleOp module = getOperation();
     const StringRef body = dropComments(text);
+    // Of the text that is parsed, which begins in column 1.
+    const unsigned dropped = unsigned(text.drop_back(body.size()).count('\n'));
+    auto emitErrorAt = [&](unsigned line, unsigned column) {
+      return emitError(
+          FileLineColLoc::get(&getContext(), file, line + dropped, column));
+    };
     if (!body.starts_with("#pp.plan")) {
       const StringRef line = body.split('\n').first;
-      InFlightDiagnostic error = module.emitError()
-                                 << "expects a #pp.plan with a mesh in '"
-                                 << file << "', got '" << line.take_front(40)
+      InFlightDiagnostic error = emitErrorAt(1, 1)
+                                 << "expects a #pp.plan with a mesh, got '"
+                                 << line.take_front(40)
                                  << (line.size() > 40 ? "...'" : "'");
       error << (body.contains("func.func") || body.starts_with("module")
                     ? ": that is a model; a plan is what --emit=plan writes "
@@ -121,29 +135,33 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
                     : ": a plan is what --emit=plan writes");
       return {};
     }
-    const size_t skipped = text.drop_back(body.size()).count('\n');
-    // The parser knows neither the file nor the dropped comments.
+    // The parser knows neither the file nor what was dropped and added.
+    const std::string spelled = withPoints(body.trim());
+    unsigned line = 1, column = 1;
     std::string reasons;
-    llvm::raw_string_ostream reason(reasons);
     PlanAttr plan;
     {
+      llvm::raw_string_ostream reason(reasons);
       ScopedDiagnosticHandler handler(
-          module.getContext(), [&](Diagnostic &diagnostic) {
-            if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
-              reason << ", line " << place.getLine() + skipped << ", column "
-                     << place.getColumn();
-            reason << ": " << diagnostic;
+          &getContext(), [&](Diagnostic &diagnostic) {
+            auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation());
+            if (place && reasons.empty()) {
+              line = place.getLine();
+              column = place.getColumn();
+            }
+            reason << (reasons.empty() ? "" : "; ") << diagnostic;
             for (Diagnostic &note : diagnostic.getNotes())
               reason << "; " << note;
             return success();
           });
-      plan = dyn_cast_or_null<PlanAttr>(
-          parseAttribute(withPoints(body.trim()), module.getContext()));
+      plan = dyn_cast_or_null<PlanAttr>(parseAttribute(spelled, &getContext()));
     }
-    if (plan && plan.getMesh())
+    if (plan)
       return plan;
-    module.emitError() << "expects a #pp.plan with a mesh in '" << file << "'"
-                       << reasons << adviseOn(reasons);
+    SmallVector<StringRef> lines;
+    body.split(lines, '\n');
+    emitErrorAt(line, columnBefore(lines[line - 1], column))
+        << reasons << adviseOn(reasons);
     return {};
   }
 };

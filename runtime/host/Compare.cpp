@@ -154,6 +154,8 @@ void Comparison::add(const std::string &name, const StepValues &ours,
     adam.compare(ours.parameters, judged.parameters, wholeUpdates, parameters);
   else
     compareRelative(ours.parameters, judged.parameters, parameters, &adam);
+  if (!bounds.byLearningRate && learningRate > 0)
+    compareRelative(ours.parameters, judged.parameters, wholeUpdates);
   for (const auto &[kind, tensors] : stateKinds(judged.states))
     compareRelative(ours.states, tensors, states);
 }
@@ -232,6 +234,9 @@ void LowPrecisionComparison::add(const StepValues &ours, const StepValues &twin,
           part(&StepValues::gradients), gradientSums);
   compare(ours.parameters, yardstick.parameters, judged.parameters,
           part(&StepValues::parameters), parameterSums, /*isUpdate=*/true);
+  if (ourAdam)
+    compare(ours.parameters, yardstick.parameters, judged.parameters,
+            /*rounded=*/nullptr, wholeSums);
   for (const auto &[kind, tensors] : stateKinds(judged.states))
     compare(ours.states, yardstick.states, tensors, part(&StepValues::states),
             stateSums[kind]);
@@ -276,6 +281,9 @@ void LowPrecisionComparison::finish() {
   finish(metricSums, metrics);
   finish(gradientSums, gradients);
   finish(parameterSums, parameters);
+  Bounded whole;
+  finish(wholeSums, whole);
+  wholeUpdates = {whole.error, whole.tensor};
   for (const auto &[kind, sums] : stateSums)
     finish(sums, states, kStatesOverGradients);
 }

@@ -43,8 +43,10 @@ std::optional<uint64_t> pprt::parseBytes(std::string_view text) {
       std::from_chars(text.data(), end, number, std::chars_format::fixed);
   if (error != std::errc() || text.front() == '-')
     return std::nullopt;
-  const std::optional<double> unit =
-      parseUnit(std::string_view(next, size_t(end - next)));
+  std::string_view word(next, size_t(end - next));
+  if (word.size() > 1 && word.front() == ' ') // as printBytes() writes it
+    word.remove_prefix(1);
+  const std::optional<double> unit = parseUnit(word);
   // A fraction of a byte means that the unit was forgotten.
   if (!unit || !(number * *unit < 0x1p63) ||
       (*unit == 1 && number != std::floor(number)))
@@ -52,7 +54,8 @@ std::optional<uint64_t> pprt::parseBytes(std::string_view text) {
   return uint64_t(std::llround(number * *unit));
 }
 
-std::string pprt::printBytes(double bytes) {
+/// With three digits, of which `round` rounds the last.
+static std::string print(double bytes, double (*round)(double)) {
   char text[32];
   if (bytes < 1024) {
     std::snprintf(text, sizeof(text), "%.0f B", bytes);
@@ -62,10 +65,19 @@ std::string pprt::printBytes(double bytes) {
   // A number that would round to 1000 is printed in the next unit.
   for (bytes /= 1024; bytes >= 999.5 && unit + 1 < units.size(); bytes /= 1024)
     ++unit;
-  std::snprintf(text, sizeof(text), "%.*f %ciB",
-                bytes < 9.995   ? 2
-                : bytes < 99.95 ? 1
-                                : 0,
-                bytes, units[unit]);
+  const int decimals = bytes < 9.995 ? 2 : bytes < 99.95 ? 1 : 0;
+  const double power = std::pow(10.0, decimals);
+  std::snprintf(text, sizeof(text), "%.*f %ciB", decimals,
+                round(bytes * power) / power, units[unit]);
   return text;
+}
+
+static double keep(double number) { return number; }
+static double roundUp(double number) { return std::ceil(number); }
+
+std::string pprt::printBytes(double bytes) { return print(bytes, keep); }
+
+std::string pprt::printLimit(uint64_t bytes) {
+  return std::to_string(bytes) + " bytes (" + print(double(bytes), roundUp) +
+         ")";
 }

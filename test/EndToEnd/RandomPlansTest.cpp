@@ -100,12 +100,14 @@ protected:
     if (hasTp)
       say("tp", "2");
     sayOneOf("pp", {"1", "2", "3"});
-    sayOneOf("schedule", {"gpipe", "1f1b"});
+    if (microbatches > 1)
+      sayOneOf("schedule", {"gpipe", "1f1b"});
     sayOneOf("optimizer", {"sgd", "momentum", "adam", "adamw"});
     say("lr", "0.1");
     if (chance(20))
       say("clip", "0.1");
-    if (chance(40))
+    // tp may be dropped.
+    if (dp > 1 && chance(40))
       sayOneOf("bucket", {"0", "64", "1000"});
     if (2 * dp * microbatches <= 12 && chance(40))
       say("ep", "2");
@@ -125,7 +127,7 @@ protected:
       if (hasTp && hasLookUp(model) && chance(60))
         say("vocab", "true");
     }
-    if (chance(40))
+    if (dp > 1 && chance(40))
       sayOneOf("ahead", {"0", "2", "9"});
     if (chance(60))
       sayOneOf("remat", {"none", "selective", "full"});

@@ -44,8 +44,8 @@ class Model:
     def __init__(self, tools, folder):
         self.tools, self.folder = tools, folder
 
-    def run(self, *options):
-        return subprocess.run([self.tools / "pp-run", "m.mlir", *options], cwd=self.folder,
+    def run(self, *options, source="m.mlir"):
+        return subprocess.run([self.tools / "pp-run", source, *options], cwd=self.folder,
                               capture_output=True, text=True, timeout=100)
 
     def predict(self, keys):
@@ -115,15 +115,26 @@ def check_fit(model, keys, limit, applied):
 
 
 def check_words(model):
-    """Without a table: an artifact, a plan's file, --quiet; and wrong words."""
-    for options, code, word in (
+    """Without a table: an artifact, plans without keys, --quiet; and wrong words."""
+    for options, code, word, *source in (
             (["--fit"], 2, "'--fit' needs '--memory-limit'"),
             (["--memory-limit=1K", "--quiet"], 4, ""),
             (["--memory-limit=1K", "--parallelize=plan=p.plan"], 4, ""),
-            (["--memory-limit=1K", "--fit", "--parallelize=plan=p.plan"], 4, "finds no keys")):
-        done = model.run(*options)
-        if done.returncode != code or word not in done.stderr or done.stdout:
+            (["--memory-limit=1G", "--fit", "--parallelize=plan=p.plan"], 2, "got plan=p.plan: give keys"),
+            (["--memory-limit=1G", "--fit"], 2, "got a module with a plan of its own", "planned.mlir"),
+            (["--memory-limit=1G", "--fit"], 2, "got the artifact p.ppx", "p.ppx"),
+            (["--memory-limit=9K", "--fit", "--parallelize=remat=auto memory-limit=9K"], 4,
+             "needs at least .*; --fit finds no keys")):
+        done = model.run(*options, source=source[0] if source else "m.mlir")
+        if done.returncode != code or not re.search(word, done.stderr) or done.stdout:
             yield f"{options}: expects {code} and '{word}', got {done}"
+
+
+def check_own_limit(model):
+    """Where the limit of remat=auto is met by no choice, --fit changes other keys."""
+    least, _ = model.predict("dp=2 threads=1 remat=full")
+    limit = int(0.8 * least)
+    yield from check_fit(model, f"dp=2 threads=1 remat=auto memory-limit={limit}", limit, "zero|microbatches")
 
 
 def check_devices(model):
@@ -161,6 +172,8 @@ def main():
         subprocess.run([tools / "pp-model", *MODEL.split(), "-o", f"{folder}/m.mlir"], check=True)
         subprocess.run([tools / "pp-opt", f"{folder}/m.mlir", "--pp-parallelize=dp=2",
                         "--emit=plan", "-o", f"{folder}/p.plan"], check=True)
+        for words in (["--pp-make-plan=dp=2", "-o", "planned.mlir"], ["--pp-parallelize=", "--emit=ppx", "-o", "p.ppx"]):
+            subprocess.run([tools / "pp-opt", "m.mlir", *words], cwd=folder, check=True)
         errors += check_words(model)
         for keys, share, applied in CASES:
             keys = f"{keys} threads=1".strip()
@@ -169,6 +182,7 @@ def main():
             for error in (*check_table(model, keys, peak, limit),
                           *check_fit(model, keys, limit, applied)):
                 errors.append(f"[{keys}] in {limit} bytes: {error}")
+        errors += check_own_limit(model)
         for name, text, check in (("short", SHORT, check_devices), ("wide", WIDE, check_gpus)):
             other = Model(tools, pathlib.Path(folder) / name)
             other.folder.mkdir()

@@ -137,8 +137,14 @@ def main():
 
         make("pp-model", *MODEL.replace("hidden=12", "hidden=10").split(), "-o", "other.mlir")
         check("another model", 2, "expects a model with param 'layers.0.weight' of f32[8, 12], as "
-              "the program has, got param 'layers.0.weight' of f32[8, 10]", "spmd.mlir",
+              "the program has, got f32[8, 10]", "spmd.mlir",
               "--reference=other.mlir")
+        make("pp-model", *MODEL.replace("hidden=12", "hidden=10").split(), "--dtype=bf16", "-o", "half.mlir")
+        make("pp-opt", "other.mlir", "--pp-parallelize=dp=2 precision=bf16", "--emit=ppx", "-o", "low.ppx")
+        check("a model of another type", 2, "half.mlir: --reference expects a model with param 'layers.0.weight' "
+              "of f32[8, 10], as the program has, got bf16[8, 10]", "low.ppx", "--reference=half.mlir")
+        check("16 bits", 0, "the error of parameters is what the gradients' rounding does not explain; the whole error is ",
+              "low.ppx", "--reference=other.mlir")
         check("no reference", 2, "--reference=MODEL", "spmd.mlir")
         check("no reference of an artifact", 2, "--reference=MODEL", "program.ppx")
         check("a partitioned reference", 2, "got the partitioned module", "program.ppx",

@@ -66,7 +66,7 @@ KEYS = [
     Key("remat", ("cheap", "none", "selective", "full")),
     Key("bucket", (26214400, 0, 3000)),
     Key("ahead", (1, 0, 3)),
-    Key("schedule", ("1f1b", "gpipe"), needs=(("pp",), (2, 3))),
+    Key("schedule", ("1f1b", "gpipe"), needs=(("microbatches",), (2, 3, 4))),
 ]
 OPTIMIZERS = ("sgd lr=0.1", "adamw lr=1e-3", "adamw lr=1e-3 clip=0.5", "momentum lr=0.05")
 

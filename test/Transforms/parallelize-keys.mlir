@@ -50,6 +50,14 @@
 // RUN: not pp-opt %s --pp-parallelize="optimizer=sgd momentum=0.5" 2>&1 | FileCheck %s --check-prefix=UNUSED
 // UNUSED: 'momentum' has an effect with optimizer=momentum only, got optimizer=sgd: choose that, or leave {{betas|momentum}} out
 
+// RUN: not pp-opt %s --pp-parallelize="remat=none keep=h.0" 2>&1 | FileCheck %s --check-prefix=KEPT
+// KEPT: 'keep' has an effect with remat=cheap, selective, full or auto only, got remat=none: choose that, or leave keep out
+// RUN: not pp-opt %s --pp-parallelize="dp=2 schedule=gpipe" 2>&1 | FileCheck %s --check-prefix=ORDER
+// ORDER: 'schedule' has an effect with microbatches above 1 only, got none: choose that, or leave schedule out
+
+// RUN: not pp-opt %s --pp-parallelize="microbatches=2 bucket=0" 2>&1 | FileCheck %s --check-prefix=ALONE
+// ALONE: 'bucket' has an effect with several devices only, got one: choose that, or leave bucket out
+
 // RUN: not pp-opt %s --pp-parallelize="plan=%t.plan dp=2" 2>&1 | FileCheck %s --check-prefix=BESIDE
 // BESIDE: 'plan' expects no key but stop-after beside it, got 'dp'
 
@@ -62,7 +70,7 @@
 // Any white space separates keys.
 // RUN: printf 'dp=2\n\ttp=1  \r\n optimizer=sgd\tlr=0.5\n' > %t.keys
 // RUN: pp-opt %s --pp-parallelize="$(cat %t.keys) stop-after=graph" | FileCheck %s --check-prefix=SPACE
-// SPACE: #pp.plan<mesh = <["dp"=2]>, schedule = "1f1b", threads = 1, numerics = "f32", precision = "f32", remat = "cheap", epilogues = "library", links = "1e10:1e-5", rates = "1e11:1e10:1e-6", zero = 0, bucket = 26214400, ahead = 1, optimizer = #pp.optimizer<sgd, lr = 5.{{0+}}e-01>
+// SPACE: #pp.plan<mesh = <["dp"=2]>, threads = 1, numerics = "f32", precision = "f32", remat = "cheap", epilogues = "library", links = "1e10:1e-5", rates = "1e11:1e10:1e-6", zero = 0, bucket = 26214400, ahead = 1, optimizer = #pp.optimizer<sgd, lr = 5.{{0+}}e-01>
 
 func.func @main(%x: tensor<4xf32> {pp.name = "x", pp.role = #pp.role<input>},
                 %w: tensor<4xf32> {pp.name = "w", pp.role = #pp.role<param>, pp.init = #pp.init<zeros>})

@@ -116,7 +116,7 @@ class Memory(commands.Runs):
                 self.expect(f"{devices} GPUs within {limit} bytes", done.returncode, code)
                 if code:
                     self.expect("who needs too much", bool(re.search(
-                        f"memory limit of {limit} bytes on a GPU, got {limit + 1} bytes for "
+                        rf"memory limit of {limit} bytes \(.*\) on a GPU, got {limit + 1} bytes \(.*\) for "
                         + ("rank [01]\n", "ranks 0-1, which share it\n")[devices == 1],
                         done.stderr)), True)
 

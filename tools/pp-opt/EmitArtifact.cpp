@@ -92,9 +92,9 @@ static LogicalResult checkMemoryLimit(ModuleOp programs,
       return pp::report(
           programs,
           {pprt::ExitCode::outOfMemory,
-           "remat=auto expects " + std::to_string(limit) +
-               " bytes of a rank for all of --targets, got " +
-               std::to_string(program.getArenaBytes()) + " for " + target +
+           "remat=auto expects " + pprt::printLimit(limit) +
+               " of a rank for all of --targets, got " +
+               pprt::printLimit(program.getArenaBytes()) + " for " + target +
                ", because it chooses for the first of them; make an artifact "
                "for each"});
   return success();

@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// With WidenModule.cpp the only file of pp-run that knows MLIR. In: the text of
-// a module and the text of --parallelize. Out: an artifact whose kernels are
-// machine code in this process, or the diagnostics that say why there is none.
+// With InterpretModule.cpp and WidenModule.cpp the only file of pp-run that
+// knows MLIR. In: the text of a module and the text of --parallelize. Out: an
+// artifact whose kernels are machine code in this process, or the diagnostics
+// that say why there is none.
 //
 //===----------------------------------------------------------------------===//
 #include "Compile.h"
@@ -22,7 +23,6 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
-#include "pp/Reference/Interpreter.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pp/Transforms/Pipelines.h"
@@ -39,9 +39,6 @@ using namespace pp::run;
 using pprt::ExitCode;
 using pprt::Expected;
 using pprt::Status;
-using pprt::host::Batch;
-using pprt::host::StepValues;
-using pprt::host::Values;
 
 namespace {
 
@@ -101,87 +98,7 @@ private:
   Clock::time_point begin = Clock::now();
 };
 
-/// The unpartitioned training step, op by op.
-class Interpreter final : public Stepper {
-public:
-  static Expected<std::unique_ptr<Stepper>>
-  create(mlir::OwningOpRef<mlir::ModuleOp> module,
-         const std::vector<std::string> &inputs, bool isRounded);
-
-  Expected<StepValues> step(const Batch &batch) override;
-  Status follow(const pprt::Session &leader, double rounding) override;
-
-private:
-  explicit Interpreter(mlir::OwningOpRef<mlir::ModuleOp> owned)
-      : module(std::move(owned)),
-        main(module->lookupSymbol<mlir::func::FuncOp>("main")),
-        byName(pp::getArgsByName(main)) {}
-
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  mlir::func::FuncOp main;
-  pp::reference::EvaluateOptions options;
-  llvm::StringMap<unsigned> byName; ///< the arguments
-  std::vector<pp::reference::HostTensor> arguments;
-  /// The argument of each tensor of a batch.
-  std::vector<unsigned> inputArguments;
-};
-
 } // namespace
-
-Expected<std::unique_ptr<Stepper>>
-Interpreter::create(mlir::OwningOpRef<mlir::ModuleOp> module,
-                    const std::vector<std::string> &inputs, bool isRounded) {
-  std::unique_ptr<Interpreter> result(new Interpreter(std::move(module)));
-  result->options.roundToElement = isRounded;
-  for (mlir::Type type : result->main.getArgumentTypes())
-    result->arguments.emplace_back(llvm::cast<mlir::RankedTensorType>(type));
-  for (const std::string &name : inputs)
-    result->inputArguments.push_back(result->byName.at(name));
-  return std::unique_ptr<Stepper>(std::move(result));
-}
-
-Expected<StepValues> Interpreter::step(const Batch &batch) {
-  for (size_t i = 0; i < batch.size(); ++i) {
-    pp::reference::HostTensor &tensor = arguments[inputArguments[i]];
-    tensor.values = asDoubles(*pp::toElementType(tensor.elementType()),
-                              batch[i].data(), tensor.values.size());
-  }
-  auto results = pp::reference::evaluate(main, arguments, options);
-  if (mlir::failed(results))
-    return Status(ExitCode::doesNotCompile,
-                  "the reference interpreter cannot evaluate the model");
-  StepValues values;
-  values.loss = results->front().values.front();
-  for (auto [i, tensor] : llvm::enumerate(*results)) {
-    const std::string name = pp::getResultName(main, i).str();
-    std::optional<pp::Role> role = pp::getResultRole(main, i);
-    if (role == pp::Role::Gradient)
-      values.gradients[name] = tensor.values;
-    if (role == pp::Role::Metric)
-      values.metrics[name] = tensor.values;
-    if (role == pp::Role::Param)
-      values.parameters[name] = tensor.values;
-    if (role == pp::Role::State)
-      values.states[name] = tensor.values;
-  }
-  return values;
-}
-
-Status Interpreter::follow(const pprt::Session &leader, double rounding) {
-  Expected<StepValues> values = readArguments(leader);
-  if (!values)
-    return values.status();
-  for (Values *tensors : {&values->parameters, &values->states})
-    for (auto &[name, elements] : *tensors)
-      if (auto argument = byName.find(name); argument != byName.end()) {
-        pp::reference::HostTensor &tensor = arguments[argument->second];
-        tensor.values = std::move(elements);
-        if (tensors == &values->parameters &&
-            mlir::isa<mlir::FloatType>(tensor.elementType()))
-          shake(tensor.values, rounding);
-      }
-  return {};
-}
 
 struct SourceModule::State {
   llvm::SourceMgr sources;
@@ -203,6 +120,7 @@ struct SourceModule::State {
     return registry;
   }
 
+  Status checkHasKeys(const std::string &keys);
   pp::MemoryFit *tryKeys(const std::string &keys, uint64_t limit,
                          const MeasureBeside &measureBeside);
   /// The training step of the model, for one device.
@@ -430,15 +348,32 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   return result;
 }
 
+Status SourceModule::State::checkHasKeys(const std::string &keys) {
+  Expected<pp::PipelineOptions> options = readOptions(keys);
+  if (!options)
+    return options.status();
+  const std::string expected = "--fit expects keys that it may change, got ";
+  if (!options->planFile.empty())
+    return Status(ExitCode::usage, expected + "plan=" + options->planFile +
+                                       ": give keys instead, or edit the plan");
+  if (pp::getLevel(*module) || module.get()->hasAttr(pp::attrs::kPlan))
+    return Status(ExitCode::usage,
+                  expected + "a module with a plan of its own: give the model "
+                             "without it, and keys");
+  return {};
+}
+
+Status SourceModule::checkHasKeys(const std::string &parallelize) const {
+  return state->checkHasKeys(parallelize);
+}
+
 /// Null if no keys can be changed. Keeps what was tried for the next call.
 pp::MemoryFit *
 SourceModule::State::tryKeys(const std::string &keys, uint64_t limit,
                              const MeasureBeside &measureBeside) {
   if (fit && fitOf == std::pair(keys, limit))
     return fit.get();
-  Expected<pp::PipelineOptions> options = readOptions(keys);
-  if (!options || !options->planFile.empty() || pp::getLevel(*module) ||
-      module.get()->hasAttr(pp::attrs::kPlan))
+  if (!checkHasKeys(keys).ok())
     return nullptr;
   fitOf = {keys, limit};
   fit = std::make_unique<pp::MemoryFit>(
@@ -474,8 +409,7 @@ SourceModule::trySmallerPlans(const std::string &parallelize, uint64_t limit,
     return trials;
   for (pp::KeyTrial &trial : fit->tryAlone())
     trials.push_back(describe(std::move(trial)));
-  std::optional<PlanTrial> found =
-      findPlanThatFits(parallelize, limit, measureBeside);
+  auto found = findPlanThatFits(parallelize, limit, measureBeside);
   if (found && llvm::none_of(trials, [&](const PlanTrial &trial) {
         return trial.keys == found->keys;
       }))
@@ -496,6 +430,24 @@ bool SourceModule::isModel() const { return !pp::getLevel(*state->module); }
 
 bool SourceModule::isUnpartitioned() const {
   return isModel() || pp::getLevel(*state->module) == pp::Level::Graph;
+}
+
+std::map<std::string, std::string> SourceModule::parameterTypes() const {
+  std::map<std::string, std::string> types;
+  auto main = state->module->lookupSymbol<mlir::func::FuncOp>("main");
+  if (!main)
+    return types;
+  for (mlir::BlockArgument argument : main.getArguments()) {
+    const unsigned index = argument.getArgNumber();
+    auto type = llvm::dyn_cast<mlir::RankedTensorType>(argument.getType());
+    if (!type || pp::getArgRole(main, index) != pp::Role::Param)
+      continue;
+    llvm::raw_string_ostream text(types[pp::getArgName(main, index).str()]);
+    text << type.getElementType() << "[";
+    llvm::interleaveComma(type.getShape(), text);
+    text << "]";
+  }
+  return types;
 }
 
 Status SourceModule::adoptPlan(const std::string &text) {
@@ -597,5 +549,5 @@ SourceModule::interpret(const std::string &parallelize,
       state->makeStep(parallelize, /*keepsGradients=*/true);
   if (!module)
     return module.status();
-  return Interpreter::create(std::move(*module), inputs, isRounded);
+  return makeInterpreter(std::move(*module), inputs, isRounded);
 }

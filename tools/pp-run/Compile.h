@@ -13,11 +13,14 @@
 #include "pprt/Session.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace mlir {
 class ModuleOp;
+template <typename OpTy> class OwningOpRef;
 } // namespace mlir
 
 namespace pp::run {
@@ -98,9 +101,12 @@ public:
                                    Variant variant,
                                    Kernels kernels = Kernels::loaded);
 
+  /// Whether there are keys to change: fails (usage) if `parallelize` names the
+  /// file of a plan, or the module has a plan of its own.
+  pprt::Status checkHasKeys(const std::string &parallelize) const;
+
   /// Tries changes of single keys that may save memory, and adds what
-  /// findPlanThatFits() finds. Nothing if the model has a plan of its own, or
-  /// `parallelize` names a file of one.
+  /// findPlanThatFits() finds. Nothing if there are no keys to change.
   std::vector<PlanTrial> trySmallerPlans(const std::string &parallelize,
                                          uint64_t limit,
                                          const MeasureBeside &measureBeside);
@@ -116,6 +122,9 @@ public:
 
   /// Whether it is whole on one device: a model, or its step of level graph.
   bool isUnpartitioned() const;
+
+  /// The types of the parameters, such as `f32[4, 3]`, by name.
+  std::map<std::string, std::string> parameterTypes() const;
 
   /// Lets the model obey the text of a `#pp.plan`.
   pprt::Status adoptPlan(const std::string &plan);
@@ -147,6 +156,12 @@ private:
 /// Makes every float of a verified level 1 module f64, for --verify of low
 /// precision. Inputs and labels keep their types and are converted on entry.
 void widenToF64(mlir::ModuleOp module);
+
+/// Evaluates the training step of a module of level 1, op by op; `inputs` are
+/// the names of a batch's tensors. Rounds after every op if `isRounded`.
+std::unique_ptr<Stepper> makeInterpreter(mlir::OwningOpRef<mlir::ModuleOp> step,
+                                         const std::vector<std::string> &inputs,
+                                         bool isRounded);
 
 } // namespace pp::run
 

@@ -80,9 +80,9 @@ std::string pp::run::adviseOnMemory(const Options &options,
 }
 
 std::string pp::run::describeFit(const Options &options, const PlanTrial &fit,
-                                 uint64_t bytes) {
+                                 const std::string &now) {
   return "--fit applies " + fit.change + ": " + printBytes(double(fit.bytes)) +
-         " instead of " + printBytes(double(bytes)) + ", " +
-         pp::predict::printSeconds(fit.seconds) + " a step as predicted\n  " +
-         options.command + " " + printOption(fit) + "\n";
+         " instead of " + now + ", " + pp::predict::printSeconds(fit.seconds) +
+         " a step as predicted\n  " + options.command + " " + printOption(fit) +
+         "\n";
 }

@@ -26,9 +26,9 @@ std::string adviseOnMemory(const Options &options, SourceModule &module,
 std::optional<PlanTrial> findFit(const Options &options, SourceModule &module,
                                  const MeasureBeside &measureBeside);
 
-/// What --fit says.
+/// What --fit says; `now` is what a rank needs without it.
 std::string describeFit(const Options &options, const PlanTrial &fit,
-                        uint64_t bytes);
+                        const std::string &now);
 
 } // namespace pp::run
 

@@ -43,6 +43,10 @@ Expected<Compiled> SourceModule::compile(const std::string &, Variant,
   return noCompiler("module");
 }
 
+Status SourceModule::checkHasKeys(const std::string &) const {
+  return noCompiler("module");
+}
+
 std::vector<PlanTrial> SourceModule::trySmallerPlans(const std::string &,
                                                      uint64_t,
                                                      const MeasureBeside &) {
@@ -56,6 +60,10 @@ std::optional<PlanTrial> SourceModule::findPlanThatFits(const std::string &,
 
 bool SourceModule::isModel() const { return false; }
 bool SourceModule::isUnpartitioned() const { return false; }
+
+std::map<std::string, std::string> SourceModule::parameterTypes() const {
+  return {};
+}
 
 Status SourceModule::adoptPlan(const std::string &) {
   return noCompiler("module");

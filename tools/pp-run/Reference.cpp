@@ -15,14 +15,19 @@ using namespace pp::run;
 using namespace pprt;
 using namespace pprt::host;
 
-/// `param 'w' of f64[4, 3]`.
-static std::string describe(const ppx::ArgumentT &argument) {
-  std::string text = std::string(ppx::EnumNameRole(argument.role)) + " '" +
-                     argument.name + "' of " +
-                     ppx::EnumNameElementType(argument.element) + "[";
+/// `f64[4, 3]`.
+static std::string typeOf(const ppx::ArgumentT &argument) {
+  std::string text =
+      std::string(ppx::EnumNameElementType(argument.element)) + "[";
   for (size_t i = 0; i < argument.shape.size(); ++i)
     text += (i ? ", " : "") + std::to_string(argument.shape[i]);
   return text + "]";
+}
+
+/// `param 'w' of f64[4, 3]`.
+static std::string describe(const ppx::ArgumentT &argument) {
+  return std::string(ppx::EnumNameRole(argument.role)) + " '" + argument.name +
+         "' of " + typeOf(argument);
 }
 
 static Status differs(const std::string &expected, const std::string &got) {
@@ -44,6 +49,17 @@ static std::set<std::string> metricsOf(const ppx::ArtifactT &artifact) {
     if (output->role == ppx::OutputRole_metric)
       names.insert(output->name);
   return names;
+}
+
+Status
+pp::run::matchParameters(const ppx::ArtifactT &program,
+                         const std::map<std::string, std::string> &types) {
+  for (const auto &argument : program.arguments)
+    if (const auto found = types.find(argument->name);
+        found != types.end() && found->second != typeOf(*argument))
+      return differs(describe(*argument) + ", as the program has",
+                     found->second);
+  return {};
 }
 
 Status pp::run::matchReference(const ppx::ArtifactT &program,

@@ -21,6 +21,7 @@
 #include "pp/Predict/Prediction.h"
 #include "pprt/Artifact.h"
 #include "pprt/Backend.h"
+#include "pprt/Bytes.h"
 #include "pprt/Checks.h"
 #include "pprt/Processor.h"
 #include "pprt/host/Batches.h"
@@ -46,9 +47,8 @@ Status checkGpus(const Options &options, bool isShared,
     return {};
   return Status(ExitCode::outOfMemory,
                 options.input + ": expects at most the memory limit of " +
-                    std::to_string(*options.memoryLimit) +
-                    " bytes on a GPU, got " + std::to_string(bytes) +
-                    " bytes for " +
+                    printLimit(*options.memoryLimit) + " on a GPU, got " +
+                    printLimit(bytes) + " for " +
                     (use.ranks.size() == 1
                          ? "rank " + std::to_string(use.ranks.begin)
                          : "ranks 0-" + std::to_string(use.ranks.end - 1) +
@@ -67,9 +67,9 @@ Status checkStaging(const Options &options, const ppx::ArtifactT &artifact,
         return Status(ExitCode::outOfMemory,
                       options.input + ": rank " + std::to_string(rank) +
                           " expects an arena within the memory limit of " +
-                          std::to_string(*options.memoryLimit) +
-                          " bytes, got " + std::to_string(bytes) +
-                          " bytes with messages between processes");
+                          printLimit(*options.memoryLimit) + ", got " +
+                          printLimit(bytes) +
+                          " with messages between processes");
   return {};
 }
 
@@ -111,6 +111,42 @@ uint64_t bytesBeside(const Options &options, const World &world,
   return bytes - std::min(bytes, largestArena(artifact));
 }
 
+/// Lets --fit change the keys, with which `now` would be needed. False if it
+/// finds none that fit.
+Expected<bool> applyFit(Options &options, const World &world, Source &source,
+                        const std::string &now,
+                        const MeasureBeside &measureBeside) {
+  const std::optional<PlanTrial> fit =
+      findFit(options, *source.module, measureBeside);
+  if (!fit)
+    return false;
+  options.parallelize = fit->keys;
+  Expected<Compiled> program = source.module->compile(
+      fit->keys, Variant::asAsked, kernelsFor(options, world));
+  if (!program)
+    return program.status();
+  source.program = std::move(*program);
+  (options.quiet ? std::cerr : std::cout)
+      << describeFit(options, *fit, now) << std::endl;
+  return true;
+}
+
+Status withoutFit(const Status &failure) {
+  return Status(failure.code(), failure.message() +
+                                    "; --fit finds no keys of --parallelize "
+                                    "with which it does");
+}
+
+/// For keys with a `memory-limit` that no program meets, so that there is none.
+Status fitOtherKeys(Options &options, const World &world, Source &source) {
+  const auto measureBeside = [&](const ppx::ArtifactT &artifact) {
+    return bytesBeside(options, world, artifact);
+  };
+  Expected<bool> fits =
+      applyFit(options, world, source, "more than the limit", measureBeside);
+  return !fits ? fits.status() : *fits ? Status() : withoutFit(source.unmet);
+}
+
 /// For a model whose program does not fit: lets --fit change the plan, or says
 /// what would save memory.
 Status saveMemory(Options &options, const World &world, Source &source,
@@ -126,21 +162,15 @@ Status saveMemory(Options &options, const World &world, Source &source,
                : beside;
   };
   if (options.fit) {
-    if (const auto fit = findFit(options, *source.module, measureBeside)) {
-      options.parallelize = fit->keys;
-      Expected<Compiled> program = source.module->compile(
-          fit->keys, Variant::asAsked, kernelsFor(options, world));
-      if (!program)
-        return program.status();
-      source.program = std::move(*program);
+    Expected<bool> fits = applyFit(options, world, source,
+                                   printBytes(double(bytes)), measureBeside);
+    if (!fits)
+      return fits.status();
+    if (*fits) {
       checked = checkProgram(options, world, source);
-      (options.quiet ? std::cerr : std::cout)
-          << describeFit(options, *fit, bytes) << std::endl;
       return {};
     }
-    checked = Status(checked.code(), checked.message() +
-                                         "; --fit finds no keys of "
-                                         "--parallelize with which it does");
+    checked = withoutFit(checked);
   }
   if (!options.quiet)
     source.advice =
@@ -215,6 +245,10 @@ Status prepareProgram(Options &options, World &world, Source &source,
     status = loaded.status();
     if (loaded) {
       source = std::move(*loaded);
+      if (!source.unmet.ok())
+        status = fitOtherKeys(options, world, source);
+    }
+    if (status.ok()) {
       adoptDevice(*source.program.artifact, options);
       if (!options.quiet)
         std::cerr << source.program.warnings << std::flush;

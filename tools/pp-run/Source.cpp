@@ -94,6 +94,10 @@ Expected<Source> loadImage(const Options &options, const std::string &level,
     return Status(ExitCode::usage,
                   "--parallelize expects a module, got the artifact " +
                       options.input);
+  if (options.fit)
+    return Status(ExitCode::usage,
+                  "--fit expects keys that it may change, got the artifact " +
+                      options.input + ": make another of its model");
   if (options.givesCacheLimit && options.reference.empty())
     return Status(ExitCode::usage,
                   "--cache-limit expects a module, since an artifact has its "
@@ -180,13 +184,20 @@ Expected<Source> pp::run::loadSource(const Options &options, const World &world,
                           options.cacheLimit.value_or(0), target);
   if (!module)
     return module.status();
-  Expected<Compiled> program = (*module)->compile(
-      options.parallelize, Variant::asAsked, kernelsFor(options, world));
-  if (!program)
-    return program.status();
+  if (options.fit)
+    if (Status status = (*module)->checkHasKeys(options.parallelize);
+        !status.ok())
+      return status;
   Source source;
   source.module = std::move(*module);
-  source.program = std::move(*program);
+  Expected<Compiled> program = source.module->compile(
+      options.parallelize, Variant::asAsked, kernelsFor(options, world));
+  if (program)
+    source.program = std::move(*program);
+  else if (options.fit && program.status().code() == ExitCode::outOfMemory)
+    source.unmet = program.status();
+  else
+    return program.status();
   return source;
 }
 

@@ -23,6 +23,8 @@ struct Source {
   /// Null for an artifact.
   std::unique_ptr<SourceModule> module;
   Compiled program;
+  /// With --fit: why no program meets the `memory-limit` of the keys.
+  pprt::Status unmet;
   std::vector<uint64_t> staging; ///< stagingOf(), if it was checked
   /// What would fit, if the program does not.
   std::string advice;

@@ -117,8 +117,19 @@ void printRow(std::ostream &out, const char *name, const Worst &worst,
   char line[64];
   std::snprintf(line, sizeof(line), "  %-12s %9.2e %9.2e  ", name, worst.error,
                 bound);
-  out << line << (worst.error <= bound ? "ok    " : "DIFFERS  ") << worst.tensor
-      << "\n";
+  out << line << (worst.error <= bound ? "ok    " : "DIFFERS  ")
+      << (worst.error == 0 ? "-" : worst.tensor) << "\n";
+}
+
+/// Of parameters after Adam, whose errors leave out what the gradients explain.
+void printWhole(std::ostream &out, const char *name, double error,
+                const std::string &tensor) {
+  char line[160];
+  std::snprintf(line, sizeof(line),
+                "  the error of %s is what the gradients' rounding does not "
+                "explain; the whole error is %.2e  ",
+                name, error);
+  out << line << tensor << "\n";
 }
 
 void printTable(std::ostream &out, const Comparison &errors) {
@@ -129,32 +140,30 @@ void printTable(std::ostream &out, const Comparison &errors) {
     printRow(out, "metrics", errors.metrics, bounds.loss);
   if (errors.gradients.tensor != "-")
     printRow(out, "gradients", errors.gradients, bounds.gradients);
-  printRow(out, bounds.byLearningRate ? "params / lr" : "parameters",
-           errors.parameters, bounds.parameters);
+  const char *parameters = bounds.byLearningRate ? "params / lr" : "parameters";
+  printRow(out, parameters, errors.parameters, bounds.parameters);
   if (errors.states.tensor != "-")
     printRow(out, "states", errors.states, bounds.states());
-  if (bounds.byLearningRate) {
-    char line[128];
-    std::snprintf(line, sizeof(line),
-                  "  params / lr is the error beyond the gradients' rounding; "
-                  "the whole error is %.2e  ",
-                  errors.wholeUpdates.error);
-    out << line << errors.wholeUpdates.tensor << "\n";
-  }
+  if (errors.wholeUpdates.tensor != "-")
+    printWhole(out, parameters, errors.wholeUpdates.error,
+               errors.wholeUpdates.tensor);
   out << std::flush;
 }
 
 void printTable(std::ostream &out, const LowPrecisionComparison &errors,
                 bool isByRate, Yardstick yardstick, double roundoff) {
+  const char *parameters = isByRate ? "params / lr" : "parameters";
   out << "                   error     bound        worst\n";
-  for (auto [name, bounded] :
-       {std::pair("loss", &errors.loss),
-        {"metrics", &errors.metrics},
-        {"gradients", &errors.gradients},
-        {isByRate ? "params / lr" : "parameters", &errors.parameters},
-        {"states", &errors.states}})
+  for (auto [name, bounded] : {std::pair("loss", &errors.loss),
+                               {"metrics", &errors.metrics},
+                               {"gradients", &errors.gradients},
+                               {parameters, &errors.parameters},
+                               {"states", &errors.states}})
     if (bounded->tensor != "-")
       printRow(out, name, {bounded->error, bounded->tensor}, bounded->bound);
+  if (errors.wholeUpdates.tensor != "-")
+    printWhole(out, parameters, errors.wholeUpdates.error,
+               errors.wholeUpdates.tensor);
   out << "  a bound is the fixed bound of the type, or "
       << (yardstick == Yardstick::shaken
               ? std::to_string(int(2 * shakesOfStep(roundoff))) +
@@ -251,8 +260,8 @@ pp::run::startSession(const Compiled &program, const Start &start) {
   return session;
 }
 
-/// Whether the comparison is possible. Prepares a reference.
-static Status prepare(const Compared &compared) {
+/// Whether the comparison is possible. Prepares a reference, of that file.
+static Status prepare(const Compared &compared, const std::string &reference) {
   if (!compared.reference) {
     if (compared.module && compared.module->isModel())
       return {};
@@ -261,17 +270,26 @@ static Status prepare(const Compared &compared) {
         "--verify expects a model, or --reference=MODEL to compare with, got " +
             std::string(compared.module ? "a training step" : "an artifact"));
   }
+  const ppx::ArtifactT &program = *compared.program.artifact;
+  const auto inFile = [&](const Status &status) {
+    return status.ok()
+               ? status
+               : Status(status.code(), reference + ": " + status.message());
+  };
+  if (Status status =
+          matchParameters(program, compared.reference->parameterTypes());
+      !status.ok())
+    return inFile(status);
   // A reference whose step is still to be made gets the program's optimizer.
   if (compared.reference->isModel())
-    if (Status status =
-            compared.reference->adoptPlan(compared.program.artifact->plan);
+    if (Status status = compared.reference->adoptPlan(program.plan);
         !status.ok())
       return status;
   Expected<Compiled> compiled =
       compared.reference->compile("", Variant::oneDevice, Kernels::none);
   if (!compiled)
     return compiled.status();
-  return matchReference(*compared.program.artifact, *compiled->artifact);
+  return inFile(matchReference(program, *compiled->artifact));
 }
 
 /// Compares the first steps. Prints differences only if `isLast`.
@@ -470,10 +488,12 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
   }
   lowComparison.finish();
   // The part that the gradients explain is measured already.
-  if (isMeasured && isByRate)
+  if (isMeasured && isByRate) {
     lowComparison.parameters = {comparison.parameters.error,
                                 comparison.bounds.parameters,
                                 comparison.parameters.tensor};
+    lowComparison.wholeUpdates = comparison.wholeUpdates;
+  }
 
   VerifyReport report = isMeasured ? makeReport(lowComparison, isByRate)
                                    : makeReport(comparison, isByRate);
@@ -501,7 +521,7 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
 
 Expected<VerifyReport> pp::run::verify(const Compared &compared,
                                        const Start &start, std::ostream &out) {
-  if (Status status = prepare(compared); !status.ok())
+  if (Status status = prepare(compared, start.options.reference); !status.ok())
     return status;
   SourceModule &module =
       compared.reference ? *compared.reference : *compared.module;

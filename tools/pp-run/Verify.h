@@ -19,7 +19,9 @@
 #include "pprt/host/Report.h"
 #include "pprt/host/SafeTensors.h"
 
+#include <map>
 #include <ostream>
+#include <string>
 
 namespace pp::run {
 
@@ -68,6 +70,11 @@ verify(const Compared &compared, const Start &start, std::ostream &out);
 /// (usage) with the first difference.
 pprt::Status matchReference(const pprt::ppx::ArtifactT &program,
                             const pprt::ppx::ArtifactT &reference);
+
+/// Whether the parameters of a model, by name, have the types of the program's.
+/// Comes before the plan, which may be for these types only.
+pprt::Status matchParameters(const pprt::ppx::ArtifactT &program,
+                             const std::map<std::string, std::string> &types);
 
 /// The gradients of a step of Adam, computed from its first average: after the
 /// step it is beta1 times `before` plus (1 - beta1) times the gradient.

@@ -51,7 +51,7 @@ struct PlanKeyInfo {
   /// For a Word: its values, separated by '|'.
   llvm::StringLiteral words = "";
   /// `key`, `key|other` or `key=a|b`: the keys (one suffices) without which
-  /// this one has no effect.
+  /// this one has no effect. Or `devices`, of which it needs several.
   llvm::StringLiteral onlyWith = "";
   llvm::StringLiteral help = "";
   /// The pass that obeys the key; all passes obey an axis.
@@ -59,6 +59,8 @@ struct PlanKeyInfo {
 
   /// The keys of `onlyWith`, one of which suffices.
   llvm::SmallVector<PlanKey, 3> getNeeded() const;
+
+  bool needsDevices() const { return onlyWith == "devices"; }
 
   /// True if the plan stores it under its key.
   bool isSetting() const {
@@ -77,6 +79,10 @@ const PlanKeyInfo *lookupPlanKey(llvm::StringRef name);
 
 /// What `value` should be, such as "a number from 1 to 1024"; empty if it fits.
 std::string explainMisfit(const PlanKeyInfo &info, llvm::StringRef value);
+
+/// Why `info` has no effect beside `got`: "remat=none", "none" of the keys that
+/// it needs, or "one" device.
+std::string explainIdle(const PlanKeyInfo &info, llvm::StringRef got);
 
 /// One line per key: its name, help, words and default.
 std::string describePlanKeys();

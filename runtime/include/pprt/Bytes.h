@@ -16,10 +16,10 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
-/// Reads `4096`, `512M`, `1.5G`, `1GiB`, `26GB`. K, M, G, T and KiB ... TiB are
-/// powers of 1024, KB ... TB of 1000, as coreutils reads them; letters may be
-/// lowercase. Returns nothing for any other text, a fraction of a byte, or 2^63
-/// or more.
+/// Reads `4096`, `512M`, `1.5G`, `1GiB`, `26 GB`. K, M, G, T and KiB ... TiB
+/// are powers of 1024, KB ... TB of 1000, as coreutils reads them; letters may
+/// be lowercase. Returns nothing for any other text, a fraction of a byte, or
+/// 2^63 or more.
 std::optional<uint64_t> parseBytes(std::string_view text);
 
 /// Syntax that parseBytes reads, for messages.
@@ -27,6 +27,10 @@ extern const char *const kBytesSyntax;
 
 /// Prints `980 B`, `8.62 KiB`, `25.9 GiB`: three digits and a unit.
 std::string printBytes(double bytes);
+
+/// Prints a limit, or what it has to be: `2485123 bytes (2.38 MiB)`. The second
+/// is rounded up, so that either suffices as a limit.
+std::string printLimit(uint64_t bytes);
 
 } // namespace pprt
 #pragma GCC visibility pop

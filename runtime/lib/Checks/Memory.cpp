@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
+#include "pprt/Bytes.h"
 
 using namespace pprt;
 using namespace pprt::checks;
@@ -19,8 +20,9 @@ void checks::checkMemory(const Ranks &ranks, uint64_t limit,
       continue;
     const uint32_t rank = program->ranks.front();
     report.add(text("rank ", rank, " (program '", program->name,
-                    "') expects an arena within the memory limit of ", limit,
-                    " bytes, got ", program->arena_bytes, " bytes"),
+                    "') expects an arena within the memory limit of ",
+                    printLimit(limit), ", got ",
+                    printLimit(program->arena_bytes)),
                rank);
   }
 }

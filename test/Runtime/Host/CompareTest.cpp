@@ -314,7 +314,7 @@ TEST(LowPrecisionComparison, WhatIsNoNumberIsWrong) {
 namespace {
 
 /// A parameter after a step of Adam with lr 0.5 whose gradient is 1 in f64.
-bool isAcceptedAfterAdam(double gradient, double parameter) {
+LowPrecisionComparison compareAfterAdam(double gradient, double parameter) {
   StepValues ours, yardstick;
   ours.gradients["w"] = {gradient};
   ours.parameters["w"] = {parameter};
@@ -323,12 +323,16 @@ bool isAcceptedAfterAdam(double gradient, double parameter) {
   LowPrecisionComparison comparison(1. / 256, Adam());
   comparison.add(ours, ours, yardstick, yardstick, 0.5);
   comparison.finish();
-  return comparison.parameters.isWithinBound();
+  return comparison;
 }
 
 } // namespace
 
 TEST(LowPrecisionComparison, LeavesOutWhatAdamMakesOfTheGradients) {
-  EXPECT_TRUE(isAcceptedAfterAdam(-1, -1));
-  EXPECT_FALSE(isAcceptedAfterAdam(1, -1));
+  const LowPrecisionComparison explained = compareAfterAdam(-1, -1);
+  EXPECT_TRUE(explained.parameters.isWithinBound());
+  EXPECT_EQ(explained.parameters.error, 0);
+  EXPECT_EQ(explained.wholeUpdates.error, 0.5);
+  EXPECT_EQ(explained.wholeUpdates.tensor, "w");
+  EXPECT_FALSE(compareAfterAdam(1, -1).parameters.isWithinBound());
 }

@@ -54,8 +54,8 @@
 // LAYERS: warning: remat=full expects ops whose names have the numbers of layers, such as h.0.attn, got none: all of the forward pass is one layer, and computed again at once
 // A stage whose backward reads nothing of forward has one peak.
 // RUN: not pp-opt %s --pp-parallelize="pp=2 cuts=head remat=auto memory-limit=20K" 2>&1 | FileCheck %s --check-prefix=NOCHOICE
-// NOCHOICE: error: memory-limit=20.0 KiB is met by no choice of what is kept that was tried: a rank of stage 1 needs at least {{[0-9]+}} bytes
-// LARGE: flops_again=0, of_forward=0.0%
+// NOCHOICE: error: memory-limit=20480 bytes (20.0 KiB) is met by no choice of what is kept that was tried: a rank of stage 1 needs at least {{[0-9]+}} bytes
+// LARGE: at_least=0.0%, flops_again=0, of_forward=0.0%
 // SMALL: rank 0  4{{[3-5]}}.{{[0-9]}} MiB
 // LEAST: rank 0  41.{{[0-9]}} MiB
 
@@ -67,7 +67,7 @@
 // RUN: pp-opt %t.peaks.mlir --pp-parallelize="remat=auto memory-limit=16000000" --emit=ppx --targets=sm_90 -o %t.ppx
 // RUN: pp-run %t.ppx --dry-run --target=sm_90 --memory-limit=16000000 | FileCheck %s --check-prefix=PEAKS
 // RUN: not pp-opt %t.peaks.mlir --pp-parallelize="remat=auto memory-limit=16000000" --emit=ppx --targets=x86-64-v3,sm_90 -o %t.2.ppx 2>&1 | FileCheck %s --check-prefix=TARGETS
-// TARGETS: error: remat=auto expects 16000000 bytes of a rank for all of --targets, got {{[0-9]+}} for sm_90, because it chooses for the first of them; make an artifact for each
+// TARGETS: error: remat=auto expects 16000000 bytes (15.3 MiB) of a rank for all of --targets, got {{[0-9]+}} bytes ({{.*}}) for sm_90, because it chooses for the first of them; make an artifact for each
 
 // Single values, by the names of their layers and ops.
 // RUN: pp-opt %t.mlir --pp-parallelize="remat=full keep='h.0.attn exp, h.1' stop-after=pipeline" | FileCheck %s --check-prefix=KEEP

@@ -131,7 +131,8 @@ public:
 
   const Bounds bounds;
   Worst loss, metrics, gradients, parameters, states;
-  /// By the learning rate, including what the gradients' differences explain.
+  /// After Adam: as those of parameters, with what the gradients' differences
+  /// explain.
   Worst wholeUpdates;
 
 private:
@@ -183,6 +184,8 @@ public:
   double loosestBound() const;
 
   Bounded loss, metrics, gradients, parameters, states;
+  /// After Adam: as parameters, with what the gradients' differences explain.
+  Worst wholeUpdates;
 
 private:
   /// Sums of squares of the errors and of the values, over elements and steps.
@@ -199,7 +202,7 @@ private:
 
   const double least, scale, most;
   std::optional<AdamComparison> ourAdam, yardsticksAdam;
-  Class losses, metricSums, gradientSums, parameterSums;
+  Class losses, metricSums, gradientSums, parameterSums, wholeSums;
   std::map<std::string, Class> stateSums; ///< by kind
 };
 

@@ -2,34 +2,37 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replicas hold the same values, so each part is given once. Ranks share the
-// parts by bytes: with data parallelism alone each gives its share of all.
-//
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
+#include "pprt/ArgumentParts.h"
 
 #include <algorithm>
 #include <map>
 
 using namespace pprt;
 
-std::vector<Session::Part> Session::parts() const {
-  const State &its = *state;
-  std::vector<Part> parts;
-  std::vector<uint64_t> given(its.host->mesh.worldSize());
-  for (uint32_t i = 0; i < its.artifact->arguments.size(); ++i) {
-    if (its.isInput(i))
+static bool isInput(const ppx::ArgumentT &argument) {
+  return argument.role == ppx::Role_input || argument.role == ppx::Role_label;
+}
+
+std::vector<ArgumentPart> pprt::argumentParts(const ppx::ArtifactT &artifact,
+                                              const Mesh &mesh) {
+  const Ranks programs(artifact, mesh);
+  std::vector<ArgumentPart> parts;
+  std::vector<uint64_t> given(mesh.worldSize());
+  for (uint32_t i = 0; i < artifact.arguments.size(); ++i) {
+    if (isInput(*artifact.arguments[i]))
       continue;
-    const ShardedTensor &tensor = its.host->arguments[i];
+    const ShardedTensor tensor(*artifact.arguments[i], artifact);
     std::map<ShardedTensor::Index, std::vector<uint32_t>> holders;
-    for (uint32_t rank = 0; rank < its.host->mesh.worldSize(); ++rank)
-      if (its.slotOf(i, rank) >= 0)
-        holders[tensor.origin(its.host->mesh, rank, 0)].push_back(rank);
+    for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank)
+      if (programs.program(rank).argument_slots[i] >= 0)
+        holders[tensor.origin(mesh, rank, 0)].push_back(rank);
     for (const auto &[origin, ranks] : holders) {
       const uint32_t rank = *std::min_element(
           ranks.begin(), ranks.end(),
           [&](uint32_t a, uint32_t b) { return given[a] < given[b]; });
-      Part part = {i, rank, {}, tensor.realSize(origin)};
+      ArgumentPart part = {i, rank, {}, tensor.realSize(origin)};
       part.first.assign(origin.begin(), origin.begin() + part.size.size());
       // All of it may be padding.
       if (std::count(part.size.begin(), part.size.end(), 0) > 0)
@@ -41,7 +44,17 @@ std::vector<Session::Part> Session::parts() const {
   return parts;
 }
 
-Status Session::getPart(const Part &part, std::byte *values) const {
+std::vector<uint64_t> pprt::givenBytes(const std::vector<ArgumentPart> &parts,
+                                       const ppx::ArtifactT &artifact,
+                                       const Mesh &mesh) {
+  std::vector<uint64_t> bytes(mesh.worldSize());
+  for (const ArgumentPart &part : parts)
+    bytes[part.rank] += *denseBytes(
+        part.size, elementSize(artifact.arguments[part.argument]->element));
+  return bytes;
+}
+
+Status Session::getPart(const ArgumentPart &part, std::byte *values) const {
   return state->guard([&]() -> Status {
     if (Status status = state->checkArguments(); !status.ok())
       return status;

@@ -40,11 +40,11 @@ Expected<Checkpoint> Checkpoint::open(const std::string &path) {
   Checkpoint result(folder, std::move(*index));
   // A file that lacks is told before the model is compiled.
   for (const auto &[tensor, its] : result.its.tensors)
-    for (const Session::Part &part : its.parts)
+    for (const ArgumentPart &part : its.parts)
       if (Status status = result.openFile(part.rank); !status.ok())
         return status;
   for (const auto &[tensor, its] : result.its.tensors)
-    for (const Session::Part &part : its.parts)
+    for (const ArgumentPart &part : its.parts)
       if (Status status =
               result.files.at(part.rank).expect(tensor, its.element, part.size);
           !status.ok())
@@ -166,7 +166,7 @@ Status Checkpoint::read(const std::string &name,
   const CheckpointTensor &tensor = its.tensors.at(name);
   const uint64_t width = elementSize(tensor.element);
   const Box wanted = boxOf(tensor.shape, runs);
-  for (const Session::Part &part : tensor.parts) {
+  for (const ArgumentPart &part : tensor.parts) {
     const Box box = {part.first, part.size};
     if (!overlaps(box, wanted))
       continue;

@@ -17,7 +17,7 @@ using namespace pprt::host;
 
 /// A part's copy.
 struct CheckpointCopy::Part {
-  Session::Part part;
+  ArgumentPart part;
   TensorToStore tensor;
   bool isParameter;
   std::vector<std::byte> values;
@@ -42,7 +42,7 @@ static std::string checksumOf(const std::vector<std::byte> &bytes) {
 }
 
 CheckpointCopy::CheckpointCopy(const Session &session, RankRange ranks) {
-  for (Session::Part &part : session.parts()) {
+  for (ArgumentPart &part : argumentParts(session.artifact(), session.mesh())) {
     if (!ranks.contains(part.rank))
       continue;
     const ppx::ArgumentT &argument =

@@ -13,6 +13,7 @@
 #include <algorithm>
 
 using namespace pprt::host;
+using pprt::ArgumentPart;
 using pprt::ExitCode;
 using pprt::Expected;
 using pprt::Session;
@@ -27,7 +28,7 @@ CheckpointIndex pprt::host::indexOf(const Session &session) {
   CheckpointIndex index;
   const ArtifactT &artifact = session.artifact();
   index.plan = artifact.plan;
-  for (Session::Part &part : session.parts()) {
+  for (ArgumentPart &part : argumentParts(session.artifact(), session.mesh())) {
     const ArgumentT &argument = *artifact.arguments[part.argument];
     CheckpointTensor &tensor = index.tensors[argument.name];
     tensor.element = argument.element;
@@ -54,7 +55,7 @@ std::string pprt::host::printIndex(const CheckpointIndex &index) {
       {"tensors", Json::object()}};
   for (const auto &[name, tensor] : index.tensors) {
     Json parts = Json::array();
-    for (const Session::Part &part : tensor.parts)
+    for (const ArgumentPart &part : tensor.parts)
       parts.push_back(
           {{"rank", part.rank}, {"first", part.first}, {"size", part.size}});
     json["tensors"][name] = {{"element", EnumNameElementType(tensor.element)},
@@ -97,7 +98,7 @@ static bool read(const Json &json, std::vector<uint64_t> &values) {
   return true;
 }
 
-static bool readPart(const Json &json, Session::Part &part) {
+static bool readPart(const Json &json, ArgumentPart &part) {
   uint64_t rank = 0;
   if (!json.is_object() || !read(fieldOf(json, "rank"), rank) ||
       rank > UINT32_MAX || !read(fieldOf(json, "first"), part.first) ||
@@ -125,7 +126,7 @@ static bool readTensor(const Json &json, CheckpointTensor &tensor) {
     return false;
   tensor.element = *found;
   for (const Json &each : parts)
-    if (Session::Part part; readPart(each, part))
+    if (ArgumentPart part; readPart(each, part))
       tensor.parts.push_back(std::move(part));
     else
       return false;
@@ -137,7 +138,7 @@ static bool isTiled(const CheckpointTensor &tensor) {
   const size_t rank = tensor.shape.size();
   std::vector<std::set<uint64_t>> cuts(rank);
   std::set<std::vector<uint64_t>> cells;
-  for (const Session::Part &part : tensor.parts) {
+  for (const ArgumentPart &part : tensor.parts) {
     if (part.first.size() != rank || part.size.size() != rank ||
         !cells.insert(part.first).second)
       return false;
@@ -150,7 +151,7 @@ static bool isTiled(const CheckpointTensor &tensor) {
       return false;
   if (count != cells.size())
     return false;
-  for (const Session::Part &part : tensor.parts)
+  for (const ArgumentPart &part : tensor.parts)
     for (size_t d = 0; d < rank; ++d) {
       const auto next = cuts[d].upper_bound(part.first[d]);
       const uint64_t end = next == cuts[d].end() ? tensor.shape[d] : *next;

@@ -137,6 +137,14 @@ std::string pprt::host::printReport(const Report &report) {
       json["items_per_s"] =
           1000.0 * static_cast<double>(report.itemsPerStep) / median;
   }
+  if (report.checkpointNeeds)
+    json["checkpoint"] = {
+        {"bytes", report.checkpointNeeds->bytes},
+        {"largest_copy_bytes", report.checkpointNeeds->largestCopy}};
+  for (const CheckpointReport &checkpoint : report.checkpoints)
+    json["checkpoints"].push_back({{"step", checkpoint.step},
+                                   {"wait_ms", checkpoint.waitMs},
+                                   {"whole_ms", toJson(checkpoint.wholeMs)}});
   json["compile_ms"] = {{"total", report.compileMs},
                         {"passes", report.passesMs},
                         {"kernels", report.kernelsMs}};

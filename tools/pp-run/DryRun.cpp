@@ -9,10 +9,14 @@
 #include "Launch.h"
 #include "Run.h"
 #include "pp/Predict/MemoryReport.h"
+#include "pprt/ArgumentParts.h"
 #include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
 #include "pprt/host/Measure.h"
+
+#include <algorithm>
+#include <numeric>
 #include <ostream>
 
 using namespace pp::run;
@@ -54,6 +58,15 @@ static DeviceMemory predictGpu(const Options &options,
                                   isRecorded, {});
 }
 
+/// What --checkpoint takes.
+static CheckpointNeeds predictCheckpoint(const ppx::ArtifactT &artifact,
+                                         const Mesh &mesh) {
+  const std::vector<uint64_t> bytes =
+      givenBytes(argumentParts(artifact, mesh), artifact, mesh);
+  return {std::accumulate(bytes.begin(), bytes.end(), uint64_t(0)),
+          *std::max_element(bytes.begin(), bytes.end())};
+}
+
 /// Prints, or writes to its file, what fills the memory.
 static Status tellOfMemory(const Options &options,
                            const pp::predict::Prediction &prediction,
@@ -90,10 +103,18 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
   std::vector<DeviceMemory> devices;
   if (findBackend(options.device)->hasStreams)
     devices.push_back(predictGpu(options, artifact, *mesh, prediction.staging));
+  std::optional<CheckpointNeeds> checkpoint;
+  if (!options.checkpoint.empty())
+    checkpoint = predictCheckpoint(artifact, *mesh);
   if (!options.quiet) {
     out << predict::print(prediction, artifact);
     for (const DeviceMemory &memory : devices)
       out << "\n" << predict::print(memory) << "\n";
+    if (checkpoint)
+      out << "\na checkpoint takes " << printBytes(checkpoint->bytes)
+          << " on disk, and beside the arena up to "
+          << printBytes(checkpoint->largestCopy)
+          << " of the host's memory for a rank\n";
     out << (checked.ok() ? describeChecks(options) : "") << std::flush;
   }
   if (options.reportsMemory)
@@ -104,6 +125,7 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
   report.device = options.device;
   report.compileMs = report.passesMs = passesMs;
   reportPrediction(artifact, *mesh, prediction, report);
+  report.checkpointNeeds = checkpoint;
   report.deviceMemory = std::move(devices);
   if (!options.report.empty())
     if (Status status = writeReport(options.report, report); !status.ok())

@@ -157,9 +157,10 @@ const Option options[] = {
      needsRun | needsValues},
     {"checkpoint", "FOLDER",
      "save the whole state of the run in FOLDER/step-N, now and then, at the "
-     "end, and when a signal ends the run",
+     "end, and when a signal ends the run. With --dry-run: predict what that "
+     "takes",
      [](std::string_view v, Options &o) { return readText(v, o.checkpoint); },
-     needsRun | needsValues},
+     needsValues},
     {"save-every", "N|TIME",
      "with --checkpoint: save after every N steps, or after a time such as "
      "30s, "

@@ -83,8 +83,11 @@ std::string pp::run::comparePlans(const std::string &before,
   std::string text;
   const auto add = [&](const std::string &key, const std::string &from,
                        const std::string &to) {
+    // These follow from others, and are long.
+    const bool isDerived = key == "seeds" || key == "cuts";
     text +=
-        (text.empty() ? "" : ", ") + key + " = " + to + " (was " + from + ")";
+        (text.empty() ? "" : ", ") +
+        (isDerived ? "other " + key : key + " = " + to + " (was " + from + ")");
   };
   for (const auto &[key, value] : its)
     if (const auto found = old.find(key); found == old.end())

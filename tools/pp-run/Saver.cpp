@@ -172,6 +172,8 @@ void Saver::advance() {
     task.start([this] {
       const Status status = folder->commit(index, metrics);
       if (status.ok())
+        done.back().wholeMs = millisecondsSince(last);
+      if (status.ok())
         cleaned = folder->clean(options.keep);
       return status;
     });
@@ -192,6 +194,7 @@ void Saver::save(uint64_t step, const std::string &lines) {
   finish();
   last = start;
   underWay = step;
+  done.push_back({step});
   isWritten = false;
   index.step = step;
   index.id = run + "-" + std::to_string(step);
@@ -205,7 +208,7 @@ void Saver::save(uint64_t step, const std::string &lines) {
     });
   else
     close(status);
-  done.push_back({step, millisecondsSince(start), copy.bytes()});
+  done.back().waitMs = millisecondsSince(start);
 }
 
 Status Saver::saveLast(uint64_t step, const std::string &lines) {

@@ -28,6 +28,7 @@
 #ifndef PPRT_SESSION_H
 #define PPRT_SESSION_H
 
+#include "pprt/ArgumentParts.h"
 #include "pprt/DeviceMemory.h"
 #include "pprt/Execution.h"
 #include "pprt/Initialize.h"
@@ -139,20 +140,9 @@ public:
   /// processes do not write `values`, which may be null.
   Status getArgument(uint32_t argument, void *values, uint64_t bytes) const;
 
-  /// Part of a parameter or state: `size` indices from `first` on in each
-  /// dimension of its shape.
-  struct Part {
-    uint32_t argument = 0;
-    uint32_t rank = 0; ///< the rank to read it from
-    std::vector<uint64_t> first, size;
-  };
-  /// Returns parts that together are all parameters and states, each element
-  /// once, by argument. Of the ranks that hold a part, the one is named that
-  /// has the fewest bytes to give. The same in all processes.
-  std::vector<Part> parts() const;
   /// Reads a part whose rank is in this process; `values` holds its elements,
   /// row-major. Not collective.
-  Status getPart(const Part &part, std::byte *values) const;
+  Status getPart(const ArgumentPart &part, std::byte *values) const;
 
   /// Sets the global batch of an input or label for the following steps; keeps
   /// a copy. Fails (badParameters) unless `bytes` is argumentBytes() and all

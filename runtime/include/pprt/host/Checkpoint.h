@@ -4,7 +4,7 @@
 //
 // A checkpoint is a folder `step-N`, after N steps:
 //
-//   rank-R.safetensors   the parts that rank R gives (Session::parts())
+//   rank-R.safetensors   the parts that rank R gives (argumentParts())
 //   metrics.jsonl        the lines of --metrics of all steps so far
 //   index.json           names the parts of each tensor; written last, so that
 //                        it exists only if everything else is complete
@@ -32,7 +32,7 @@ struct CheckpointTensor {
   /// Whether it is a parameter or state of the model.
   bool isModels = false;
   /// They tile the tensor. `rank` says which file; `argument` is not used.
-  std::vector<Session::Part> parts;
+  std::vector<ArgumentPart> parts;
 };
 
 /// What index.json says.

@@ -83,10 +83,17 @@ struct VerifyReport {
   bool byLearningRate = false;
 };
 
+/// Bytes that checkpoints take.
+struct CheckpointNeeds {
+  uint64_t bytes = 0;       ///< of one, on disk
+  uint64_t largestCopy = 0; ///< in the host's memory, of one rank
+};
+
 struct CheckpointReport {
-  uint64_t step = 0;  ///< steps done
-  double waitMs = 0;  ///< time that the next step waited
-  uint64_t bytes = 0; ///< of process 0
+  uint64_t step = 0; ///< steps done
+  double waitMs = 0; ///< time that the next step waited
+  /// Time until it was whole; nothing if it never was.
+  std::optional<double> wholeMs = {};
 };
 
 struct Report {
@@ -98,6 +105,7 @@ struct Report {
   std::optional<bool> isOversubscribed;
   std::vector<StepReport> steps;
   std::vector<CheckpointReport> checkpoints;
+  std::optional<CheckpointNeeds> checkpointNeeds; ///< if there are any
   /// Tokens or samples per step.
   uint64_t itemsPerStep = 0;
   double compileMs = 0, passesMs = 0, kernelsMs = 0;

@@ -4,13 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "CheckpointFiles.h"
-#include "pprt/Artifact.h"
-#include "pprt/ElementFormats.h"
+#include "Digest.h"
 #include "pprt/Program.h"
 #include "pprt/host/Checkpoint.h"
-
-#include <cmath>
-#include <cstring>
 
 using namespace pprt;
 using namespace pprt::host;
@@ -23,22 +19,30 @@ struct CheckpointCopy::Part {
   std::vector<std::byte> values;
 };
 
-static bool areFinite(ppx::ElementType element,
-                      const std::vector<std::byte> &bytes) {
-  bool all = true;
-  if (isFloat(element))
-    withFormat(element, [&](auto format) {
-      using Stored = typename decltype(format)::Stored;
-      const auto *values = reinterpret_cast<const Stored *>(bytes.data());
-      for (size_t i = 0; i < bytes.size() / sizeof(Stored); ++i)
-        all &= std::isfinite(double(format.load(values[i])));
-    });
-  return all;
+/// Whether floats whose exponent has these bits are finite: not all are set.
+template <typename Bits>
+static bool areFinite(const std::vector<std::byte> &bytes, Bits exponent) {
+  const auto *values = reinterpret_cast<const Bits *>(bytes.data());
+  Bits others = 0; // of infinities and NaNs
+  for (size_t i = 0; i < bytes.size() / sizeof(Bits); ++i)
+    others |= Bits((values[i] & exponent) == exponent);
+  return others == 0;
 }
 
-static std::string checksumOf(const std::vector<std::byte> &bytes) {
-  return printChecksum(artifactChecksum(
-      reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+static bool areFinite(ppx::ElementType element,
+                      const std::vector<std::byte> &bytes) {
+  switch (element) {
+  case ppx::ElementType_f64:
+    return areFinite<uint64_t>(bytes, uint64_t(0x7ff) << 52);
+  case ppx::ElementType_f32:
+    return areFinite<uint32_t>(bytes, 0x7f800000);
+  case ppx::ElementType_bf16:
+    return areFinite<uint16_t>(bytes, 0x7f80);
+  case ppx::ElementType_f16:
+    return areFinite<uint16_t>(bytes, 0x7c00);
+  default:
+    return true; // integers
+  }
 }
 
 CheckpointCopy::CheckpointCopy(const Session &session, RankRange ranks) {
@@ -87,14 +91,12 @@ Status CheckpointCopy::write(const std::string &folder,
                       "expects finite parameters, got others in '" + name +
                           "'");
       tensors.push_back(part.tensor);
-      metadata[kChecksumKey + name] = checksumOf(part.values);
+      tensors.back().values = part.values.data();
+      metadata[kDigestKey + name] =
+          digestOf(part.values.data(), part.values.size());
     }
-    const auto read = [&its = its](size_t i, void *out) {
-      std::memcpy(out, its[i].values.data(), its[i].values.size());
-      return Status();
-    };
     if (Status status = writeSafeTensors(folder + "/" + rankFile(rank), tensors,
-                                         read, metadata);
+                                         {}, metadata);
         !status.ok())
       return status;
   }

@@ -14,12 +14,10 @@ namespace pprt::host {
 inline constexpr char kIndexFile[] = "index.json";
 inline constexpr char kMetricsFile[] = "metrics.jsonl";
 /// Metadata of a rank's file.
-inline constexpr char kIdKey[] = "checkpoint", kChecksumKey[] = "crc32.";
+inline constexpr char kIdKey[] = "checkpoint", kDigestKey[] = "xxh3.";
 inline constexpr uint64_t kMostIndexBytes = uint64_t(1) << 30;
 
 std::string rankFile(uint32_t rank);
-/// Eight hexadecimal digits.
-std::string printChecksum(uint32_t checksum);
 
 } // namespace pprt::host
 

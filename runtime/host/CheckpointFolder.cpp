@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
@@ -28,12 +27,6 @@ static constexpr std::string_view kPrefix = "step-", kProbe = ".run-";
 
 std::string pprt::host::rankFile(uint32_t rank) {
   return "rank-" + std::to_string(rank) + ".safetensors";
-}
-
-std::string pprt::host::printChecksum(uint32_t checksum) {
-  char text[9];
-  std::snprintf(text, sizeof(text), "%08x", checksum);
-  return text;
 }
 
 std::string pprt::host::stepFolder(const std::string &folder, uint64_t step) {

@@ -3,9 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "CheckpointFiles.h"
+#include "Digest.h"
 #include "Json.h"
-#include "pprt/Artifact.h"
 #include "pprt/Program.h"
 #include "pprt/host/Checkpoint.h"
 #include "pprt/host/Elements.h"
@@ -39,11 +38,10 @@ CheckpointIndex pprt::host::indexOf(const Session &session) {
   return index;
 }
 
-/// The checksum of everything else.
-static std::string checksumOf(const Json &json) {
+/// The digest of everything else.
+static std::string digestOfRest(const Json &json) {
   const std::string text = dumpJson(json);
-  return printChecksum(pprt::artifactChecksum(
-      reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  return digestOf(text.data(), text.size());
 }
 
 std::string pprt::host::printIndex(const CheckpointIndex &index) {
@@ -63,7 +61,7 @@ std::string pprt::host::printIndex(const CheckpointIndex &index) {
                              {"of_model", tensor.isModels},
                              {"parts", std::move(parts)}};
   }
-  json["crc32"] = checksumOf(json);
+  json["xxh3"] = digestOfRest(json);
   return dumpJson(json, 1) + "\n";
 }
 
@@ -179,10 +177,10 @@ Expected<CheckpointIndex> pprt::host::parseIndex(const std::string &name,
                       " of the format, got " +
                       dumpJson(fieldOf(json, "version")) +
                       "; another version of pp wrote it");
-  const Json written = fieldOf(json, "crc32");
-  json.erase("crc32");
-  if (written != checksumOf(json))
-    return malformed("its checksum");
+  const Json written = fieldOf(json, "xxh3");
+  json.erase("xxh3");
+  if (written != digestOfRest(json))
+    return malformed("its digest");
   CheckpointIndex index;
   uint64_t fingerprint = 0;
   if (!read(fieldOf(json, "step"), index.step) ||

@@ -145,6 +145,7 @@ std::string pprt::host::printReport(const Report &report) {
     json["checkpoints"].push_back({{"step", checkpoint.step},
                                    {"wait_ms", checkpoint.waitMs},
                                    {"whole_ms", toJson(checkpoint.wholeMs)}});
+  json["start_ms"] = report.startMs;
   json["compile_ms"] = {{"total", report.compileMs},
                         {"passes", report.passesMs},
                         {"kernels", report.kernelsMs}};

@@ -8,8 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/host/SafeTensors.h"
 
+#include "Digest.h"
 #include "Json.h"
-#include "pprt/Artifact.h"
 #include "pprt/Program.h"
 #include "pprt/host/Elements.h"
 
@@ -267,6 +267,14 @@ Status SafeTensors::read(const std::string &name, ElementType element,
   };
   for (size_t i = 0, next = 0; i < runs.size(); i = next) {
     uint64_t end = runs[i].first + runs[i].count;
+    if (!isConverted && runs[i].count >= most) {
+      if (Status status = file.read(tensor.offset + runs[i].first * width,
+                                    runs[i].values, runs[i].count * width);
+          !status.ok())
+        return status;
+      next = i + 1;
+      continue;
+    }
     for (next = i + 1;
          next < runs.size() && runs[next].first >= end &&
          runs[next].first + runs[next].count - runs[i].first <= most;
@@ -286,20 +294,20 @@ Status SafeTensors::read(const std::string &name, ElementType element,
   return {};
 }
 
-Expected<uint32_t> SafeTensors::checksum(const std::string &name) const {
+Expected<std::string> SafeTensors::digest(const std::string &name) const {
   const StoredTensor &tensor = *find(name);
   constexpr uint64_t most = uint64_t(1) << 20;
-  std::vector<uint8_t> piece;
-  uint32_t sum = 0;
+  std::vector<std::byte> piece;
+  Digest digest;
   for (uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
     piece.resize(std::min(most, tensor.bytes - at));
     if (Status status =
             file.read(tensor.offset + at, piece.data(), piece.size());
         !status.ok())
       return status;
-    sum = pprt::artifactChecksum(piece.data(), piece.size(), sum);
+    digest.add(piece.data(), piece.size());
   }
-  return sum;
+  return digest.print();
 }
 
 Status pprt::host::checkTensorName(const std::string &path,
@@ -379,10 +387,14 @@ Status pprt::host::writeSafeTensors(
       return status;
     if (sizes[i] == 0)
       continue;
-    buffer.resize(sizes[i]);
-    status = read(i, buffer.data());
+    const void *values = tensors[i].values;
+    if (!values) {
+      buffer.resize(sizes[i]);
+      status = read(i, buffer.data());
+      values = buffer.data();
+    }
     if (status.ok())
-      status = file->write(buffer.data(), buffer.size());
+      status = file->write(values, sizes[i]);
   }
   return status.ok() ? file->commit() : status;
 }

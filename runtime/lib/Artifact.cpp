@@ -70,9 +70,8 @@ struct Reader {
 
 } // namespace
 
-uint32_t pprt::artifactChecksum(const uint8_t *bytes, size_t size,
-                                uint32_t before) {
-  return uint32_t(crc32_z(before, bytes, size));
+uint32_t pprt::artifactChecksum(const uint8_t *bytes, size_t size) {
+  return uint32_t(crc32_z(0, bytes, size));
 }
 
 //===----------------------------------------------------------------------===//

@@ -28,6 +28,7 @@
 #include "pprt/host/Measure.h"
 #include "pprt/host/Parameters.h"
 
+#include <chrono>
 #include <iostream>
 
 using namespace pp::run;
@@ -423,9 +424,13 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     batches->keepFor(*program.artifact, mesh,
                      world->ranksOf(world->process(), mesh.worldSize()));
   }
+  const auto begin = std::chrono::steady_clock::now();
   Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)
     return session.status();
+  report.startMs = std::chrono::duration<double, std::milli>(
+                       std::chrono::steady_clock::now() - begin)
+                       .count();
   if (tells)
     tellOfIdleCores(options, *world, **session);
   // Distinguishes emulated devices from real ones.

@@ -210,13 +210,14 @@ uint64_t pp::run::stepsBefore(const Start &start) {
 
 Status pp::run::setInitial(Session &session, const Start &start) {
   const Options &options = start.options;
-  if (Status status = session.initialize(options.seed); !status.ok())
-    return status;
+  const bool hasAll = start.checkpoint && !options.resumesParametersOnly;
+  if (!hasAll)
+    if (Status status = session.initialize(options.seed); !status.ok())
+      return status;
   if (start.parameters)
     return agreeOn(start, loadParameters(*start.parameters, session));
   if (start.checkpoint)
-    return agreeOn(
-        start, start.checkpoint->load(session, options.resumesParametersOnly));
+    return agreeOn(start, start.checkpoint->load(session, !hasAll));
   return {};
 }
 

@@ -73,9 +73,7 @@ Status saveArtifacts(const std::vector<const ppx::ArtifactT *> &images,
                      const std::string &path);
 
 /// Computes CRC-32: a flipped bit, or any damage within 32 bits, changes it.
-/// `before` is the checksum of the bytes in front of these.
-uint32_t artifactChecksum(const uint8_t *bytes, size_t size,
-                          uint32_t before = 0);
+uint32_t artifactChecksum(const uint8_t *bytes, size_t size);
 
 /// Returns the checksum of the head, which holds those of the images. One of
 /// the whole file would be constant: its parts end with their own.

@@ -11,7 +11,7 @@
 //
 // A part is a box of a tensor, so a run on another mesh reads what its ranks
 // hold, whoever wrote it. Nothing in a checkpoint is trusted: parts must tile
-// their tensors, and files must have the index's id and checksums.
+// their tensors, and files must have the index's id, and tensors their digests.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_CHECKPOINT_H
@@ -72,7 +72,7 @@ public:
   Status expect(const ppx::ArtifactT &artifact, bool ofModelAlone) const;
   /// Sets the session's parameters and states, or those of the model alone.
   /// Each process reads the parts that its ranks hold. Fails (badParameters) if
-  /// a checksum differs.
+  /// a digest differs.
   Status load(Session &session, bool ofModelAlone);
 
 private:
@@ -81,12 +81,11 @@ private:
   /// Opens the file of a rank and checks that it is of this checkpoint.
   Status openFile(uint32_t rank);
   Status read(const std::string &name, const std::vector<ElementRun> &runs);
-  /// Compares a tensor with its checksum; once.
-  Status check(const SafeTensors &file, const std::string &name);
 
   std::string folder;
   CheckpointIndex its;
   std::map<uint32_t, SafeTensors> files; ///< by rank
+  /// Tensors whose digest was compared.
   std::set<std::pair<const SafeTensors *, std::string>> checked;
 };
 

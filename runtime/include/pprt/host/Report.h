@@ -108,6 +108,8 @@ struct Report {
   std::optional<CheckpointNeeds> checkpointNeeds; ///< if there are any
   /// Tokens or samples per step.
   uint64_t itemsPerStep = 0;
+  /// From a program to a session that can step: parameters are made or read.
+  double startMs = 0;
   double compileMs = 0, passesMs = 0, kernelsMs = 0;
   std::vector<MemoryReport> memory;
   /// Memory of devices that report it.

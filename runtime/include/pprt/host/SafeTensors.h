@@ -57,8 +57,8 @@ public:
               const std::vector<uint64_t> &shape,
               const std::vector<ElementRun> &runs) const;
 
-  /// Returns the CRC-32 of a tensor that there is.
-  Expected<uint32_t> checksum(const std::string &name) const;
+  /// Returns the digest of a tensor that there is: 16 digits of XXH3.
+  Expected<std::string> digest(const std::string &name) const;
 
   const std::map<std::string, StoredTensor> &tensors() const { return table; }
   const std::map<std::string, std::string> &metadata() const { return notes; }
@@ -82,6 +82,7 @@ struct TensorToStore {
   std::string name;
   ppx::ElementType element;
   std::vector<uint64_t> shape;
+  const void *values = nullptr; ///< if null, they are asked for
 };
 
 /// Returns the order of tensors in a file: the largest element types first, so

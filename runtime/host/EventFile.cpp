@@ -11,7 +11,9 @@
 #include "Json.h"
 #include "pprt/Files.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cinttypes>
 #include <cstring>
@@ -136,6 +138,26 @@ static double secondsSince1970() {
       .count();
 }
 
+static constexpr char kPrefix[] = "events.out.tfevents.";
+
+/// The seconds of a new file's name. Readers go through a folder in the order
+/// of names, so it is behind all others, whatever the clock says.
+static uint64_t findPlace(const std::string &folder, uint64_t now) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    uint64_t time = 0;
+    if (name.rfind(kPrefix, 0) == 0)
+      std::from_chars(name.data() + sizeof(kPrefix) - 1,
+                      name.data() + name.size(), time);
+    // A name of more digits is not of this kind.
+    if (time < 9999999999)
+      now = std::max(now, time + 1);
+  }
+  return now;
+}
+
 Expected<std::unique_ptr<EventFile>>
 EventFile::create(const std::string &folder) {
   std::error_code error;
@@ -147,11 +169,11 @@ EventFile::create(const std::string &folder) {
   if (gethostname(host, sizeof(host) - 1) != 0 || !host[0])
     std::strcpy(host, "localhost");
   const double now = secondsSince1970();
-  // Readers go through a folder in the order of names.
   char time[32];
-  std::snprintf(time, sizeof(time), "%010" PRIu64, uint64_t(now));
-  const std::string path = folder + "/events.out.tfevents." + time + "." +
-                           host + "." + std::to_string(getpid()) + ".0";
+  std::snprintf(time, sizeof(time), "%010" PRIu64,
+                findPlace(folder, uint64_t(now)));
+  const std::string path = folder + "/" + kPrefix + time + "." + host + "." +
+                           std::to_string(getpid()) + ".0";
   const Expected<int> descriptor = openToWrite(path, O_CREAT | O_TRUNC);
   if (!descriptor)
     return descriptor.status();

@@ -25,7 +25,7 @@ using namespace pprt;
 using namespace pprt::host;
 
 using Clock = std::chrono::steady_clock;
-/// A reader's time, and the length of its request.
+/// The time of a reader to ask, and to read; and the length of its request.
 static constexpr std::chrono::milliseconds kPatience(1000);
 static constexpr size_t kLongestRequest = 8192;
 
@@ -180,7 +180,7 @@ struct StepServer::State {
   uint16_t port = 0;
 
   std::mutex mutex; ///< of the two
-  std::optional<StepReport> last;
+  std::shared_ptr<const StepReport> last;
   RunGoal goal;
 
   Thread thread; ///< uses all of these
@@ -208,7 +208,7 @@ void StepServer::State::serve() {
 }
 
 void StepServer::State::answer(int reader) {
-  const auto deadline = Clock::now() + kPatience;
+  auto deadline = Clock::now() + kPatience;
   std::string request;
   const auto isWhole = [&] {
     return request.find("\r\n\r\n") != request.npos ||
@@ -226,6 +226,7 @@ void StepServer::State::answer(int reader) {
       request.append(bytes, size_t(count));
   }
   const std::string text = respond(request);
+  deadline = Clock::now() + kPatience;
   for (size_t sent = 0; sent < text.size();) {
     if (!awaitReady(reader, POLLOUT, stop.get(), deadline))
       return;
@@ -246,8 +247,11 @@ std::string StepServer::State::respond(const std::string &request) {
   const std::string path = line.substr(4, line.find_first_of(" ?", 4) - 4);
   if (path != "/metrics")
     return answerOf("404 Not Found", "expects /metrics\n");
-  const std::lock_guard<std::mutex> lock(mutex);
-  return answerOf("200 OK", printForPrometheus(last ? &*last : nullptr, goal));
+  std::unique_lock<std::mutex> lock(mutex);
+  const std::shared_ptr<const StepReport> step = last;
+  const RunGoal its = goal;
+  lock.unlock(); // the run waits for it
+  return answerOf("200 OK", printForPrometheus(step.get(), its));
 }
 
 StepServer::StepServer(std::unique_ptr<State> state)
@@ -315,7 +319,8 @@ void StepServer::setGoal(const RunGoal &goal) {
 }
 
 Status StepServer::add(const StepReport &step) {
+  auto its = std::make_shared<const StepReport>(step);
   const std::lock_guard<std::mutex> lock(state->mutex);
-  state->last = step;
+  state->last = std::move(its);
   return {};
 }

@@ -217,6 +217,12 @@ def options_obeyed(place):
     yield "parallelize", len(report["memory"]) == 2
     yield "metrics", json.loads(metrics[-1])["loss"] > 0
     yield "steps", len(metrics) == 3
+    shown = place.obey("sinks", "--steps=3", "--plot=loss.svg", "--tensorboard=events", "--listen=0",
+                       "--log-every=2")
+    yield "plot", b"loss of model.mlir" in place.read("loss.svg")
+    yield "tensorboard", any((place.folder / "events").iterdir())
+    yield "listen", "metrics at http://127.0.0.1:" in shown
+    yield "log-every", "step 2/3" in shown
     yield "quiet", place.obey("quiet", "--quiet", "--steps=1") == ""
     yield "seed", saved("--seed=7") != usual
     yield "save", len(usual) > 100

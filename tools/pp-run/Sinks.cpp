@@ -58,6 +58,7 @@ Status Sinks::listen(const Options &options) {
 
 Status Sinks::open(const Options &options, const ppx::ArtifactT &artifact,
                    const std::string &lines) {
+  isQuiet = options.quiet;
   if (server)
     server->setGoal({itemName(artifact), options.steps});
   if (!options.metrics.empty()) {
@@ -108,7 +109,7 @@ Status Sinks::call(Call call, const StepReport *step) {
 
 void Sinks::add(const StepReport &step) {
   const Status status = call(addTo, &step);
-  if (!status.ok())
+  if (!status.ok() && !isQuiet)
     std::cerr << "pp-run: warning: step " << step.step << ": "
               << status.message() << "; training goes on without it"
               << std::endl;

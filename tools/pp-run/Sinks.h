@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: the steps of a run, in process 0. Out: --metrics, --tensorboard, --plot
-// and --listen. One that fails is told at once and left out from then on; the
-// run goes on, and fails at its end.
+// and --listen. One that fails is told at once, unless --quiet, and left out
+// from then on; the run goes on, and fails at its end.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_SINKS_H
@@ -47,6 +47,7 @@ private:
   std::vector<std::unique_ptr<pprt::host::StepSink>> its;
   pprt::host::StepServer *server = nullptr; ///< one of them
   pprt::Status failure;
+  bool isQuiet = false;
 };
 
 /// Whether a session's steps are measured in "tokens", as those of a language

@@ -322,7 +322,9 @@ Status pp::run::train(Session &session, const Batches &batches,
   // An interrupted run ends like one with fewer steps, and so does one whose
   // data cannot be read any further. Without any step it counts as not begun.
   if (isBegun)
-    if (Status status = session.end(); !status.ok())
+    if (Status status = session.end(); !status.ok()) {
+      keeps = false;
       return status;
+    }
   return end;
 }

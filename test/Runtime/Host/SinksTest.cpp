@@ -74,6 +74,15 @@ TEST_F(FilesTest, EventsAreInAFolderOfTheirOwn) {
   EXPECT_NE((*file)->file().find("new/folder/events.out.tfevents."),
             std::string::npos);
   ASSERT_TRUE((*file)->add({1, 0.5, 2}).ok());
+  // The next one is read after it, though it is of the same second, and after
+  // one of tomorrow.
+  const auto next = EventFile::create(path("new/folder"));
+  ASSERT_TRUE(next);
+  EXPECT_GT((*next)->file(), (*file)->file());
+  put("new/folder/events.out.tfevents.7999999999.host", "");
+  const auto last = EventFile::create(path("new/folder"));
+  ASSERT_TRUE(last);
+  EXPECT_NE((*last)->file().find(".8000000000."), std::string::npos);
   put("plain", "");
   EXPECT_EQ(EventFile::create(path("plain")).status().code(), ExitCode::io);
 }
@@ -172,11 +181,12 @@ public:
     return answer.substr(0, answer.find('\r'));
   }
 
-  /// Asks, and is gone before the answer may come.
+  /// Asks, and is gone before it has read all of a long answer.
   void leave(const std::string &request) {
-    const linger none = {1, 0};
-    setsockopt(its, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
     (void)!send(its, request.data(), request.size(), MSG_NOSIGNAL);
+    shutdown(its, SHUT_WR);
+    char byte;
+    (void)!recv(its, &byte, 1, 0);
   }
 
   bool isConnected;
@@ -202,12 +212,14 @@ TEST(StepServer, AnswersAndIsNotHeldUp) {
   EXPECT_EQ(ask("GET /metrics HTTP/1.0\r\nX: " + std::string(100000, 'x') +
                 "\r\n\r\n"),
             ""); // too long
-  // To answer one that is gone is no broken pipe, which would end the process.
-  for (int i = 0; i < 300; ++i)
-    Reader(address).leave("GET /metrics HTTP/1.0\r\n\r\n");
   // One that says nothing delays the next by a second.
   Reader silent(address);
   ASSERT_TRUE(silent.isConnected);
+  EXPECT_EQ(ask("GET /metrics HTTP/1.0\r\n\r\n"), "HTTP/1.0 200 OK");
+  // To answer one that is gone is no broken pipe, which would end the process.
+  StepReport large = {2, 2, 3, {{"n", std::vector<double>(300000)}}};
+  ASSERT_TRUE((*server)->add(large).ok());
+  Reader(address).leave("GET /metrics HTTP/1.0\r\n\r\n");
   EXPECT_EQ(ask("GET /metrics HTTP/1.0\r\n\r\n"), "HTTP/1.0 200 OK");
   // The port is taken.
   const auto port = uint16_t(std::stoi(address.substr(address.rfind(':') + 1)));

@@ -4,8 +4,8 @@
 //
 // Answers GET /metrics over HTTP with the numbers of the last step, in the text
 // format of Prometheus. One thread answers one reader after another, each
-// within a second and from a request of bounded length, so that no reader can
-// hold up the run, or other readers for long.
+// within two seconds and from a request of bounded length, so that no reader can
+// hold up others for long, or the run at all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_STEPSERVER_H
@@ -42,7 +42,7 @@ public:
   /// Answers from now on. Fails (usage) if the host is not known or the port
   /// not free.
   static Expected<std::unique_ptr<StepServer>> listen(const Endpoint &endpoint);
-  /// Returns within a second, whatever a reader does.
+  /// Does not wait for readers.
   ~StepServer() override;
 
   /// `http://127.0.0.1:9100/metrics`

@@ -255,10 +255,10 @@ def check_failures(run, judge):
                  "expects the other files")
     judge.expect("/dev/full" not in done.stdout and "left.svg" in done.stdout.splitlines()[-1],
                  f"expects the files that are whole, got {done.stdout}")
-    # The curve of a run that went wrong is what one wants to see.
+    # The curve of a run that went wrong is what one wants to see: here a point.
     done = run.call("pp-run", "mlp.mlir", "--steps=200", "--plot=wrong.svg",
                     "--parallelize=optimizer=sgd lr=1e38", "--metrics=wrong.jsonl", "--quiet")
-    judge.expect(done.returncode == 12 and (run.folder / "wrong.svg").exists(),
+    judge.expect(done.returncode == 12 and "<circle" in (run.folder / "wrong.svg").read_text(),
                  f"expects a picture of what went wrong, got {done}")
 
 

@@ -182,7 +182,14 @@ private:
            "\" stroke-width=\"1\" opacity=\"0.7\"/>\n";
   }
 
+  std::string mark(double step, double value, const char *fill) const {
+    return "<circle cx=\"" + svg::coordinate(x(step)) + "\" cy=\"" +
+           svg::coordinate(y(value)) + "\" r=\"3\" fill=\"" + fill + "\"/>\n";
+  }
+
   std::string drawSmoothed() const {
+    if (smoothed.size() == 1) // a line of one point is none
+      return mark(steps.least, smoothed.front(), kSmooth);
     std::string points;
     for (size_t i = 0; i < smoothed.size(); ++i)
       points += point(loss.parts()[i].step(), smoothed[i]);
@@ -194,9 +201,7 @@ private:
     std::string points, marks;
     for (const Curve::Part &part : eval.parts()) {
       points += point(part.step(), part.mean());
-      marks += "<circle cx=\"" + svg::coordinate(x(part.step())) + "\" cy=\"" +
-               svg::coordinate(y(part.mean())) + "\" r=\"3\" fill=\"" + kEval +
-               "\"/>\n";
+      marks += mark(part.step(), part.mean(), kEval);
     }
     return points.empty() ? ""
                           : "<polyline points=\"" + points + "\" stroke=\"" +

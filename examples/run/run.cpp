@@ -63,9 +63,10 @@ static Expected<uint64_t> train(Session &session, World &world,
   host::Batch batch;
   for (uint64_t step = 0; step < steps; ++step) {
     // What can fail or end in one process alone is agreed on.
-    const Verdict verdict = world.agree(batches.read(step, batch), stops);
+    const Verdict verdict =
+        world.agree(batches.read(step, batch), stops ? 1 : 0);
     Status status = verdict.first;
-    if (status.ok() && verdict.interrupted)
+    if (status.ok() && verdict.votes)
       return step;
     if (status.ok())
       status = host::setBatch(session, batch);
@@ -85,7 +86,7 @@ static Expected<uint64_t> train(Session &session, World &world,
 static Status run(const std::shared_ptr<World> &world, const char *path,
                   const char *data, uint64_t steps, const char *out) {
   const auto agree = [&](const Status &mine) {
-    return world->agree(mine, /*interrupted=*/false).first;
+    return world->agree(mine).first;
   };
   world->watch([] { return stops.load(); });
   Expected<ppx::ArtifactT> loaded = load(path);

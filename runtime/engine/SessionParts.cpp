@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: an artifact and its mesh. Out: boxes of global tensors, without padding.
+//
 //===----------------------------------------------------------------------===//
 #include "SessionState.h"
 #include "pprt/ArgumentParts.h"

@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// The result is read once the thread is joined.
+//
 //===----------------------------------------------------------------------===//
 #include "pprt/host/Background.h"
 #include "../engine/Thread.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: a session with no step in flight. Out: a file for each rank here that gives
+// something. Digests are taken of the copy, so damage on the way to the disk shows.
+//
 //===----------------------------------------------------------------------===//
 #include "CheckpointFiles.h"
 #include "Digest.h"

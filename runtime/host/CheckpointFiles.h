@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Folders of steps and of checkpoints are in CheckpointFolder.cpp.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_CHECKPOINTFILES_H
 #define PPRT_HOST_CHECKPOINTFILES_H

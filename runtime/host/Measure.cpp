@@ -7,7 +7,10 @@
 #include "pprt/Program.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <fcntl.h>
 #include <limits>
+#include <unistd.h>
 
 using namespace pprt;
 using namespace pprt::host;
@@ -124,6 +127,21 @@ void pprt::host::measure(const Session &session, Report &report) {
   report.clockError = session.clockError();
   if (!report.steps.empty() && hasTimes(session))
     measureTimes(session, report);
+}
+
+uint64_t pprt::host::residentBytes() {
+  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return 0;
+  char text[128];
+  const ssize_t count = read(file, text, sizeof(text) - 1);
+  close(file);
+  text[std::max<ssize_t>(count, 0)] = 0;
+  // Pages: the whole address space, then those in memory.
+  unsigned long long whole = 0, resident = 0;
+  return std::sscanf(text, "%llu %llu", &whole, &resident) == 2
+             ? resident * uint64_t(sysconf(_SC_PAGESIZE))
+             : 0;
 }
 
 Trace pprt::host::traceLastStep(const Session &session) {

@@ -12,29 +12,21 @@
 using namespace pprt;
 using namespace pprt::host;
 
-Expected<MetricsFile> MetricsFile::create(const std::string &path) {
+StepSink::~StepSink() = default;
+
+Expected<std::unique_ptr<MetricsFile>>
+MetricsFile::create(const std::string &path) {
   const Expected<int> descriptor = openToWrite(path, O_CREAT | O_TRUNC);
   if (!descriptor)
     return descriptor.status();
-  return MetricsFile(path, *descriptor);
+  return std::unique_ptr<MetricsFile>(new MetricsFile(path, *descriptor));
 }
 
-MetricsFile::MetricsFile(MetricsFile &&other) noexcept
-    : path(std::move(other.path)), descriptor(other.descriptor) {
-  other.descriptor = -1;
-}
-
-MetricsFile::~MetricsFile() {
-  if (descriptor >= 0)
-    close(descriptor);
-}
+MetricsFile::~MetricsFile() { close(descriptor); }
 
 Status MetricsFile::add(const StepReport &step) {
-  return addLines(printStep(step) + "\n");
-}
-
-Status MetricsFile::addLines(const std::string &lines) {
-  return writeAll(descriptor, lines.data(), lines.size())
+  const std::string line = printStep(step) + "\n";
+  return writeAll(descriptor, line.data(), line.size())
              ? Status()
              : systemFailure(path, "write");
 }

@@ -18,10 +18,11 @@ static constexpr size_t maxBarWidth = 20, minBarWidth = 5;
 
 ProgressLine::ProgressLine(std::ostream &out, Style style, uint64_t before,
                            uint64_t steps, uint64_t itemsPerStep,
-                           std::string itemName, unsigned columns)
+                           std::string itemName, unsigned columns,
+                           uint64_t logEvery)
     : out(out), style(style), before(before), steps(steps),
       itemsPerStep(itemsPerStep), itemName(std::move(itemName)),
-      columns(columns) {}
+      columns(columns), logEvery(logEvery) {}
 
 ProgressLine::~ProgressLine() {
   if (drawnWidth > 0)
@@ -115,27 +116,42 @@ std::string ProgressLine::drawBar(const StepReport &step,
          std::string(width - filled, '.') + "] " + line;
 }
 
+std::string ProgressLine::describeLine(const StepReport &step,
+                                       double elapsedMs) const {
+  std::string line;
+  for (const std::string &part : describe(step, elapsedMs))
+    line += (line.empty() ? "" : " | ") + part;
+  return countOf(step) + line;
+}
+
+void ProgressLine::draw(std::string line) {
+  // Blanks overwrite the rest of a longer line.
+  const size_t width = line.size();
+  line.resize(std::max(width, drawnWidth), ' ');
+  out << '\r' << line << std::flush;
+  drawnWidth = width;
+}
+
 void ProgressLine::update(const StepReport &step, double elapsedMs) {
   const bool isEnd = step.step == before + 1 || step.step >= steps;
+  const bool isLogged = logEvery > 0 && step.step % logEvery == 0;
   const double silence = elapsedMs - shownMs;
   if (style == Style::lines) {
     const double limit = std::clamp(elapsedMs, minSilenceMs, maxSilenceMs);
     // The next step may take as long as this one.
-    if (!isEnd && silence + step.ms <= limit)
+    const bool isSilent = logEvery > 0 ? !isLogged : silence + step.ms <= limit;
+    if (!isEnd && isSilent)
       return;
-    std::string line;
-    for (const std::string &part : describe(step, elapsedMs))
-      line += (line.empty() ? "" : " | ") + part;
-    out << countOf(step) << line << std::endl;
+    out << describeLine(step, elapsedMs) << std::endl;
     shownMs = elapsedMs;
   }
-  if (style == Style::bar && (isEnd || silence >= minDrawMs)) {
-    std::string line = drawBar(step, elapsedMs);
-    // Blanks overwrite the rest of a longer line.
-    const size_t width = line.size();
-    line.resize(std::max(width, drawnWidth), ' ');
-    out << '\r' << line << std::flush;
-    drawnWidth = width;
+  if (style == Style::bar && isLogged) {
+    draw(describeLine(step, elapsedMs));
+    out << std::endl;
+    drawnWidth = 0;
+  }
+  if (style == Style::bar && (isEnd || isLogged || silence >= minDrawMs)) {
+    draw(drawBar(step, elapsedMs));
     shownMs = elapsedMs;
   }
 }

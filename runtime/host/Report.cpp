@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace pprt::host;
 using Json = nlohmann::ordered_json;
@@ -36,11 +37,74 @@ static Json toJson(const StepReport &step) {
     json["metrics"][name] =
         values.size() == 1 ? Json(values.front()) : Json(values);
   json["ms"] = step.ms;
+  if (step.itemsPerSecond > 0)
+    json["items_per_s"] = step.itemsPerSecond;
+  if (step.residentBytes > 0)
+    json["rss_bytes"] = step.residentBytes;
   return json;
 }
 
 std::string pprt::host::printStep(const StepReport &step) {
   return dumpJson(toJson(step));
+}
+
+/// A number; what is not finite was written as null.
+static double readNumber(const Json &json) {
+  return json.is_number() ? json.get<double>()
+                          : std::numeric_limits<double>::quiet_NaN();
+}
+
+pprt::Expected<StepReport> pprt::host::parseStep(const std::string &line) {
+  const Json json = parseStrictly<Json>(line, /*maxDepth=*/3);
+  if (!json.is_object() || !json.contains("step") ||
+      !json["step"].is_number_unsigned() || !json.contains("loss"))
+    return Status(ExitCode::badParameters,
+                  "expects a line of --metrics, got '" + line.substr(0, 80) +
+                      "'");
+  StepReport step;
+  step.step = json["step"].get<uint64_t>();
+  step.loss = readNumber(json["loss"]);
+  step.ms = readNumber(json.value("ms", Json()));
+  if (const Json items = json.value("items_per_s", Json()); items.is_number())
+    step.itemsPerSecond = items.get<double>();
+  if (const Json bytes = json.value("rss_bytes", Json());
+      bytes.is_number_unsigned())
+    step.residentBytes = bytes.get<uint64_t>();
+  const Json metrics = json.value("metrics", Json::object());
+  for (const auto &[name, values] : metrics.items()) {
+    std::vector<double> elements;
+    if (values.is_array())
+      for (const Json &value : values)
+        elements.push_back(readNumber(value));
+    else
+      elements.push_back(readNumber(values));
+    step.metrics.emplace_back(name, std::move(elements));
+  }
+  return step;
+}
+
+std::optional<double> pprt::host::findMetric(const StepReport &step,
+                                             std::string_view name) {
+  for (const auto &[metric, values] : step.metrics)
+    if (metric == name && !values.empty())
+      return values.front();
+  return std::nullopt;
+}
+
+std::vector<std::pair<std::string, double>>
+pprt::host::scalarsOf(const StepReport &step) {
+  std::vector<std::pair<std::string, double>> scalars = {{"loss", step.loss}};
+  for (const auto &[name, values] : step.metrics)
+    for (size_t i = 0; i < values.size(); ++i)
+      scalars.emplace_back(values.size() == 1 ? name
+                                              : name + "/" + std::to_string(i),
+                           values[i]);
+  scalars.emplace_back("ms", step.ms);
+  if (step.itemsPerSecond > 0)
+    scalars.emplace_back("items_per_s", step.itemsPerSecond);
+  if (step.residentBytes > 0)
+    scalars.emplace_back("rss_bytes", double(step.residentBytes));
+  return scalars;
 }
 
 static Json toJson(const MemoryReport &memory) {

@@ -227,15 +227,38 @@ def cases():
     yield run("no end of devices", 1, "2147483648 positions", "mlp.mlir",
               "--parallelize=dp=16777216 tp=16777216 pp=65536")
     yield run("a key as an option", 2, "'--dp'|--parallelize=", "mlp.mlir", "--dp=2")
-    for option in "save", "report", "trace", "metrics":
+    for option in "save", "report", "trace", "metrics", "plot":
         yield run("standard output by a letter", 2, f"--{option}|/dev/stdout|'-'", "mlp.mlir",
                   f"--{option}=-")
     yield run("another format", 2, "'--save'|safetensors|'w.npz'", "mlp.mlir", "--save=w.npz")
+    yield run("another format of a plot", 2, "'--plot'|FILE.svg|'loss.png'", "mlp.mlir", "--plot=loss.png")
+    yield run("a plot without a step", 2, "'--plot'|--steps", "mlp.mlir", "--plot=loss.svg", "--steps=0")
+    yield run("a line for no step", 2, "'--log-every'|at least 1|got 0", "mlp.mlir", "--log-every=0")
+    yield run("events in a file", 14, "good.ppx: cannot create the folder", "mlp.mlir", "--quiet",
+              "--tensorboard=good.ppx")
+    for port in "", "http", "80000", ":80", "::1:80":
+        yield run("no port", 2, f"'--listen' expects|HOST:PORT|'{port}'", "mlp.mlir", f"--listen={port}")
+    yield run("a host of another network", 2, "'--listen' expects a free port|192.0.2.1:9", "mlp.mlir",
+              "--listen=192.0.2.1:9")
     yield run("an option of pp-opt", 2, "'--pp-predict'|did you mean '--dry-run'?", "mlp.mlir", "--pp-predict")
-    yield run("no key, and no option", 2, "unknown option '--resume' (see", "mlp.mlir", "--resume=yes")
+    yield run("no key, and no option", 2, "unknown option '--epochs' (see", "mlp.mlir", "--epochs=3")
+    for option in "--save-every=3", "--keep=3":
+        yield run("a save to nowhere", 2, f"'{option.split('=')[0]}' needs '--checkpoint'", "mlp.mlir", option)
+    for every in "0", "0s", "m", "-1", "1d", "":
+        yield run("a save at no time", 2, "'--save-every' expects|10m", "mlp.mlir", "--checkpoint=c",
+                  f"--save-every={every}")
+    yield run("no checkpoint stays", 2, "'--keep' expects at least 1", "mlp.mlir", "--checkpoint=c", "--keep=0")
+    yield run("from nowhere", 2, "'--resume' needs a folder", "mlp.mlir", "--resume")
+    yield run("from two places", 2, "'--resume'|'--parameters'", "mlp.mlir", "--resume=c", "--parameters=w.st")
+    yield run("parameters from nowhere", 2, "'--resume-parameters-only' needs '--resume'", "mlp.mlir",
+              "--resume-parameters-only")
+    yield run("no folder", 13, "none: expects a checkpoint|no such folder", "mlp.mlir", "--resume=none")
+    yield run("no checkpoint in a folder", 13, ".: expects a checkpoint|no whole one", "mlp.mlir", "--resume=.")
+    yield run("checkpoints in a file", 14, "good.ppx: cannot create", "mlp.mlir", "--quiet", "--checkpoint=good.ppx")
     yield run("a device that is none", 2, "'--device' expects cpu or cuda or null|'abacus'", "mlp.mlir",
               "--device=abacus")
-    for option in "--verify", "--save=t.safetensors", "--report=t.json", "--data=random":
+    for option in ("--verify", "--save=t.safetensors", "--report=t.json", "--data=random", "--plot=t.svg",
+                   "--tensorboard=t", "--listen=0", "--log-every=2", "--checkpoint=t", "--resume=t"):
         yield run("values of nothing", 2, f"--device=null|computes nothing|'{option.split('=')[0]}'",
                   "mlp.mlir", "--device=null", option)
     yield run("nothing of nothing", 2, "--dry-run|--device=null", "mlp.mlir", "--device=null",
@@ -260,6 +283,7 @@ def cases():
     yield opt("an artifact of a program without a send", 1, "edited.mlir:|'send 1'", "edited.mlir",
               "--emit=ppx", "-o", "out.ppx")
     yield run("two results in one file", 2, "out", "mlp.mlir", "--save=out", "--report=./out")
+    yield run("two results in one file", 2, "--plot|that of --metrics", "mlp.mlir", "--metrics=out", "--plot=./out")
     for option in "save", "report", "trace", "metrics":
         for name in "mlp.mlir", "./mlp.mlir", "link.mlir":
             yield run("a result over the model", 2, f"--{option}|{name}|input", "mlp.mlir",

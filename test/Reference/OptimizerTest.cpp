@@ -18,10 +18,11 @@ using pp::testing::Context;
 namespace {
 
 /// Parameter values of one tensor over the steps, as `optimizer` updates them
-/// from the gradients of each step.
+/// from the gradients of each step. `metric`: its one metric, if it has any.
 std::vector<std::vector<double>>
 train(Context &context, std::string optimizer, std::vector<double> value,
-      const std::vector<std::vector<double>> &gradients) {
+      const std::vector<std::vector<double>> &gradients,
+      std::vector<double> *metric = nullptr) {
   auto module = context.parse(
       "module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = " +
       optimizer + R"(, threads = 1>} {
@@ -45,7 +46,11 @@ train(Context &context, std::string optimizer, std::vector<double> value,
   for (const std::vector<double> &gradient : gradients) {
     inputs[1].values = gradient;
     auto results = evaluate(main, inputs);
-    // Results: loss, parameter, states in the order of the arguments.
+    // Results: loss, metric, parameter, states in the order of the arguments.
+    if (metric) {
+      metric->push_back((*results)[1].values.front());
+      results->erase(results->begin() + 1);
+    }
     inputs[0] = (*results)[1];
     for (size_t state = 2; state < inputs.size(); ++state)
       inputs[state] = (*results)[state];
@@ -136,26 +141,35 @@ TEST(Optimizer, ClipsTheGlobalNorm) {
     const std::vector<double> &g = kGradients[t - 1];
     return std::sqrt(g[0] * g[0] + g[1] * g[1]);
   };
+  std::vector<double> norms;
   // The second gradient is below the limit and stays as it is.
   expectNear(train(context, "#pp.optimizer<sgd, lr = 0.1, clip = 1.5>", kStart,
-                   kGradients),
+                   kGradients, &norms),
              expected([&](int t, size_t, double w, double g) {
                return w - 0.1 * g * std::min(1.0, 1.5 / (norm(t) + 1e-6));
              }));
+  expectNear({norms}, {{norm(1), norm(2), norm(3)}});
 }
 
 TEST(Optimizer, RateWarmsUpAndFalls) {
   Context context;
-  expectNear(train(context,
-                   "#pp.optimizer<sgd, lr = 0.1, warmup = 2, decay = cosine, "
-                   "steps = 4>",
-                   kStart, kGradients),
-             expected([](int t, size_t, double w, double g) {
-               double rate = t <= 2
-                                 ? 0.1 * t / 2
-                                 : 0.05 * (1 + std::cos(M_PI * (t - 2) / 2.0));
-               return w - rate * g;
+  const auto rate = [](int t) {
+    return t <= 2 ? 0.1 * t / 2 : 0.05 * (1 + std::cos(M_PI * (t - 2) / 2.0));
+  };
+  const std::string schedule = "lr = 0.1, warmup = 2, decay = cosine, steps = "
+                               "4>";
+  std::vector<double> rates;
+  expectNear(train(context, "#pp.optimizer<sgd, " + schedule, kStart,
+                   kGradients, &rates),
+             expected([&](int t, size_t, double w, double g) {
+               return w - rate(t) * g;
              }));
+  expectNear({rates}, {{rate(1), rate(2), rate(3)}});
+  // Without what Adam makes of it.
+  rates.clear();
+  train(context, "#pp.optimizer<adamw, " + schedule, kStart, kGradients,
+        &rates);
+  expectNear({rates}, {{rate(1), rate(2), rate(3)}});
 }
 
 } // namespace

@@ -217,6 +217,12 @@ def options_obeyed(place):
     yield "parallelize", len(report["memory"]) == 2
     yield "metrics", json.loads(metrics[-1])["loss"] > 0
     yield "steps", len(metrics) == 3
+    shown = place.obey("sinks", "--steps=3", "--plot=loss.svg", "--tensorboard=events", "--listen=0",
+                       "--log-every=2")
+    yield "plot", b"loss of model.mlir" in place.read("loss.svg")
+    yield "tensorboard", any((place.folder / "events").iterdir())
+    yield "listen", "metrics at http://127.0.0.1:" in shown
+    yield "log-every", "step 2/3" in shown
     yield "quiet", place.obey("quiet", "--quiet", "--steps=1") == ""
     yield "seed", saved("--seed=7") != usual
     yield "save", len(usual) > 100
@@ -231,6 +237,16 @@ def options_obeyed(place):
     yield "graph", saved("--graph=on") == usual == saved("--graph=off")
     yield "target", saved("--target=sm_80") == usual
     yield "launcher", saved("--launcher=threads") == usual
+    kept = ["--checkpoint=checkpoints", "--save-every=1", "--keep=1", "--resume"]
+    saved("--steps=2", *kept)
+    yield "keep", [path.name for path in (place.folder / "checkpoints").glob("step-*")] == ["step-2"]
+    yield "resume", saved("--steps=4", *kept) == saved("--steps=4")
+    saved("--steps=2", "--checkpoint=often", "--save-every=1")
+    steps = sorted(path.name for path in (place.folder / "often").glob("step-*"))
+    yield "save-every", steps == ["step-1", "step-2"]
+    yield "checkpoint", (place.folder / "often/step-2/index.json").exists()
+    start = ["--steps=0", "--resume=often", "--resume-parameters-only"]
+    yield "resume-parameters-only", saved("--seed=8", *start) == saved("--steps=2")
     yield "cache-limit", saved("--cache-limit=0") == usual
     yield "hang-timeout", saved("--hang-timeout=20") == usual
     place.obey("code", "--dry-run", "--quiet", "--code=code.ptx", "--target=sm_80", file="both.ppx")

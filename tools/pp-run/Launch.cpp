@@ -125,6 +125,11 @@ void pp::run::letFirstTell() {
     sleep(2);
 }
 
+bool pp::run::drawsOnTerminal(const Options &options, const World &world) {
+  // mpirun gives process 0 a terminal, whatever its own output is.
+  return !options.quiet && world.processCount() == 1 && isatty(STDOUT_FILENO);
+}
+
 Expected<std::shared_ptr<World>> pp::run::launch(const Options &options) {
   const std::optional<Launched> launched = findLauncher();
   // Nothing is sent in a dry run, for which MPI need not be there.

@@ -35,6 +35,9 @@ pprt::Status compareFiles(pprt::World &world,
 /// others.
 void letFirstTell();
 
+/// Whether standard output is a terminal on which lines may be redrawn.
+bool drawsOnTerminal(const Options &options, const pprt::World &world);
+
 /// At process 0, the level that the processors of all processes have; elsewhere
 /// that of its own.
 pprt::Expected<std::string> commonLevel(pprt::World &world,

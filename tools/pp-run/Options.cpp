@@ -33,6 +33,9 @@ struct Option {
   std::string_view name;
   /// The text after `=`; empty for a switch. In brackets it may be left out.
   std::string_view value;
+  bool mayLackValue() const {
+    return !value.empty() && value.front() == '[' && value.back() == ']';
+  }
   std::string_view help;
   Reader read;
   /// An option that this one requires.
@@ -202,8 +205,36 @@ const Option options[] = {
      [](std::string_view v, Options &o) { return readResult(v, o.report); },
      needsValues},
     {"metrics", "FILE.jsonl",
-     "write a line of JSON after every step: loss, metrics, milliseconds",
+     "write a line of JSON after every step: loss, metrics, milliseconds, "
+     "tokens or samples per second, memory of the process",
      [](std::string_view v, Options &o) { return readResult(v, o.metrics); },
+     needsRun | needsValues},
+    {"plot", "FILE.svg",
+     "draw the loss over the steps, every minute and at the end",
+     [](std::string_view v, Options &o) {
+       const char *misfit = readResult(v, o.plot);
+       const size_t dot = v.find('.', v.rfind('/') + 1);
+       return misfit || dot == v.npos || v.substr(v.rfind('.')) == ".svg"
+                  ? misfit
+                  : "a name like FILE.svg, the format that it writes";
+     },
+     needsRun | needsValues},
+    {"tensorboard", "FOLDER",
+     "write the numbers of every step to a file in FOLDER for TensorBoard",
+     [](std::string_view v, Options &o) { return readText(v, o.tensorboard); },
+     needsRun | needsValues},
+    {"listen", "[HOST:]PORT",
+     "answer http://HOST:PORT/metrics with the last step, as Prometheus reads "
+     "it (default of HOST: 127.0.0.1, this machine alone; PORT 0: any)",
+     [](std::string_view v, Options &o) {
+       o.listen = pprt::host::parseEndpoint(v);
+       return o.listen ? nullptr : "a port, or HOST:PORT";
+     },
+     needsRun | needsValues},
+    {"log-every", "N",
+     "show a line for every N steps (default: now and then; on a terminal, "
+     "none stays)",
+     [](std::string_view v, Options &o) { return readNumber(v, o.logEvery); },
      needsRun | needsValues},
     {"trace", "FILE.json", "write the last step's timeline for ui.perfetto.dev",
      [](std::string_view v, Options &o) { return readResult(v, o.trace); }},
@@ -376,6 +407,10 @@ Status checkTogether(const Options &result,
     return usageError("'--verify' expects --steps of at least 1, got 0");
   if (!result.trace.empty() && result.steps == 0 && !result.dryRun)
     return usageError("'--trace' expects --steps of at least 1, got 0");
+  if (!result.plot.empty() && result.steps == 0)
+    return usageError("'--plot' expects --steps of at least 1, got 0");
+  if (seen.count("log-every") && result.logEvery == 0)
+    return usageError("'--log-every' expects at least 1, got 0");
   if (seen.count("trace-steps") && result.trace.empty())
     return usageError("'--trace-steps' needs '--trace'");
   if (result.traceSteps == 0)
@@ -479,8 +514,7 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
     const std::string spelling = "'--" + std::string(name) + "'";
     if (!seen.insert(name).second)
       return usageError(spelling + " is given twice; give it once");
-    const bool mayLackValue = option->value.substr(0, 1) == "[";
-    if (hasValue == option->value.empty() && !mayLackValue)
+    if (hasValue == option->value.empty() && !option->mayLackValue())
       return usageError(
           spelling +
           (hasValue ? " expects no value, got '" + std::string(value) + "'"
@@ -523,7 +557,7 @@ std::string pp::run::describeOptions() {
     if ((option.needs & needsCompiler) && !hasCompiler())
       continue;
     text += "  --" + std::string(option.name);
-    if (option.value.substr(0, 1) == "[")
+    if (option.mayLackValue())
       text += "[=" + std::string(option.value.substr(1));
     else if (!option.value.empty())
       text += "=" + std::string(option.value);

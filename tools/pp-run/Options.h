@@ -10,6 +10,7 @@
 #define PP_RUN_OPTIONS_H
 
 #include "pprt/Status.h"
+#include "pprt/host/StepServer.h"
 
 #include <cstdint>
 #include <optional>
@@ -30,9 +31,13 @@ struct Options {
   /// Whether the command line says so.
   bool givesSeed = false;
   /// Files; empty: none.
-  std::string parameters, save, report, trace, metrics, reference, code;
+  std::string parameters, save, report, trace, metrics, plot, reference, code;
   /// Folders; empty: none.
-  std::string checkpoint, resume;
+  std::string checkpoint, resume, tensorboard;
+  /// Where the last step can be asked for.
+  std::optional<pprt::host::Endpoint> listen;
+  /// A line stays for every so many steps; 0: by time.
+  uint64_t logEvery = 0;
   /// Whether to go on from the newest checkpoint of --checkpoint, if any.
   bool resumesOwn = false;
   bool resumesParametersOnly = false;

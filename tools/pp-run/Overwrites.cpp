@@ -46,12 +46,11 @@ static bool isArrayOf(const std::string &directory, const std::string &output) {
 
 Status pp::run::checkOverwrites(const Options &options,
                                 const std::string &planFile) {
-  const std::vector<File> outputs = {{"--save", options.save},
-                                     {"--report", options.report},
-                                     {"--trace", options.trace},
-                                     {"--metrics", options.metrics},
-                                     {"--memory-report", options.memoryReport},
-                                     {"--code", options.code}};
+  const std::vector<File> outputs = {
+      {"--save", options.save},   {"--report", options.report},
+      {"--trace", options.trace}, {"--metrics", options.metrics},
+      {"--plot", options.plot},   {"--memory-report", options.memoryReport},
+      {"--code", options.code}};
   const std::vector<File> inputs = {{"the input", options.input},
                                     {"--reference", options.reference},
                                     {"--parameters", options.parameters},

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: --resume, the program, the data. Out: an open checkpoint that fits the
+// program. All processes come to the same answer.
+//
 //===----------------------------------------------------------------------===//
 #include "Resume.h"
 #include "Launch.h"

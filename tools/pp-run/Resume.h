@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Steps, seed and place in the data come from the checkpoint, all else from the
+// options.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_RUN_RESUME_H
 #define PP_RUN_RESUME_H

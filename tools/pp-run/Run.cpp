@@ -14,8 +14,10 @@
 #include "Compile.h"
 #include "Fit.h"
 #include "Launch.h"
+#include "Results.h"
 #include "Resume.h"
 #include "Saver.h"
+#include "Sinks.h"
 #include "Source.h"
 #include "Verify.h"
 #include "pp/Predict/Prediction.h"
@@ -27,6 +29,7 @@
 #include "pprt/host/Batches.h"
 #include "pprt/host/Measure.h"
 #include "pprt/host/Parameters.h"
+#include "pprt/host/WaitingLine.h"
 
 #include <chrono>
 #include <iostream>
@@ -117,8 +120,11 @@ uint64_t bytesBeside(const Options &options, const World &world,
 Expected<bool> applyFit(Options &options, const World &world, Source &source,
                         const std::string &now,
                         const MeasureBeside &measureBeside) {
-  const std::optional<PlanTrial> fit =
-      findFit(options, *source.module, measureBeside);
+  const std::optional<PlanTrial> fit = [&] {
+    const WaitingLine line(std::cout, "trying plans",
+                           drawsOnTerminal(options, world));
+    return findFit(options, *source.module, measureBeside);
+  }();
   if (!fit)
     return false;
   options.parallelize = fit->keys;
@@ -177,41 +183,6 @@ Status saveMemory(Options &options, const World &world, Source &source,
     source.advice =
         adviseOnMemory(options, *source.module, bytes, measureBeside);
   return {};
-}
-
-/// Fails before hours of training if results cannot be returned or written.
-Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
-  if (!findLoss(artifact))
-    return Status(ExitCode::badArtifact,
-                  options.input + ": expects an output of role loss, got none");
-  if (!options.save.empty())
-    if (Status status = checkSavable(options.save, artifact); !status.ok())
-      return status;
-  for (const std::string &path :
-       {options.save, options.report, options.trace, options.metrics})
-    if (Status status = path.empty() ? Status() : checkWritable(path);
-        !status.ok())
-      return status;
-  return {};
-}
-
-/// Writes every output that can be written, even if others fail, in process 0,
-/// to which the others send their data.
-Status writeResults(const Options &options, const Session &session,
-                    const World &world, const Report &report,
-                    const LastSteps *lastSteps) {
-  const bool tells = world.process() == 0;
-  Status status;
-  if (!options.save.empty())
-    status = join(status, tells ? saveParameters(options.save, session)
-                                : giveParameters(session));
-  if (tells && !options.report.empty())
-    status = join(status, writeReport(options.report, report));
-  if (tells && !options.trace.empty())
-    status = join(
-        status, writeTrace(options.trace, lastSteps ? lastSteps->trace(session)
-                                                    : traceLastStep(session)));
-  return status;
 }
 
 /// A dry run is of the device that the program is for.
@@ -329,6 +300,10 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     return world->agree(mine).first;
   };
   if (Status status = compareProcesses(*world); !status.ok())
+    return status;
+  Sinks sinks;
+  if (Status status = agree(tells ? sinks.listen(options) : Status());
+      !status.ok())
     return status;
   Source source;
   Status checked;
@@ -455,15 +430,25 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   if (options.traceSteps > 1)
     lastSteps.emplace(options.traceSteps);
   LastSteps *kept = lastSteps ? &*lastSteps : nullptr;
+  if (Status status =
+          agree(isRight && tells
+                    ? sinks.open(options, *program.artifact, resumed->metrics)
+                    : Status());
+      !status.ok())
+    return status;
+  // A long run has many lines.
+  std::string lines = std::exchange(resumed->metrics, {});
+  if (!saver)
+    lines = {};
   bool keeps = false;
   Status trained =
-      isRight ? train(**session, *batches, options, *world, report,
-                      {before, std::move(resumed->metrics), saver.get(), kept},
-                      keeps)
-              : Status(ExitCode::verifyDiffers,
-                       "--verify expects the partitioned program "
-                       "to compute what the model "
-                       "does, got the differences above");
+      isRight
+          ? train(**session, *batches, options, *world, report,
+                  {before, std::move(lines), saver.get(), kept, sinks}, keeps)
+          : Status(ExitCode::verifyDiffers,
+                   "--verify expects the partitioned program "
+                   "to compute what the model "
+                   "does, got the differences above");
   if (std::vector<NamedCount> counts = (*session)->counters();
       trained.ok() && !counts.empty()) {
     const auto all = sumCounts(*world, std::move(counts));
@@ -492,8 +477,14 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     measure(**session, report);
   if (report.clockError && kept)
     report.clockError = std::max(*report.clockError, kept->clockError());
-  return join(trained,
-              agree(writeResults(results, **session, *world, report, kept)));
+  std::vector<std::string> written;
+  const Status wrote = agree(
+      writeResults(results, **session, *world, report, kept, sinks, written));
+  if (saver && !saver->file().empty())
+    written.push_back(saver->file());
+  if (tells && !options.quiet)
+    std::cout << printWritten(written) << std::flush;
+  return join(trained, wrote);
 }
 
 } // namespace

@@ -67,6 +67,7 @@ void reportPrediction(const pprt::ppx::ArtifactT &artifact,
 std::optional<uint32_t> findLoss(const pprt::ppx::ArtifactT &artifact);
 
 class Saver;
+class Sinks;
 
 /// Where training begins, and what it fills.
 struct Course {
@@ -74,11 +75,12 @@ struct Course {
   std::string metrics; ///< lines of --metrics of these, in process 0
   Saver *saver = nullptr;
   pprt::host::LastSteps *lastSteps = nullptr;
+  Sinks &sinks;
 };
 
 /// Trains until the steps are done, or a signal or a failure in any process
-/// ends it. Writes the finished steps to the console, to --metrics, to `report`
-/// and, if not null, to `lastSteps`, and saves them by `saver`. `keeps`:
+/// ends it. Tells the console, the sinks, `report` and, if not null,
+/// `lastSteps` of the finished steps, and saves them by `saver`. `keeps`:
 /// whether the parameters are those after a whole step.
 pprt::Status train(pprt::Session &session, const pprt::host::Batches &batches,
                    const Options &options, pprt::World &world,

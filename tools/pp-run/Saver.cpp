@@ -255,6 +255,11 @@ Expected<uint64_t> Saver::goBack(uint64_t most) {
   return *newest;
 }
 
+std::string Saver::file() const {
+  return newest && *newest > begun ? stepFolder(options.checkpoint, *newest)
+                                   : "";
+}
+
 std::string Saver::advice() const {
   return newest ? "; step " + std::to_string(*newest) +
                       " is saved: go on with --resume=" + options.checkpoint

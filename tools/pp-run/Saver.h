@@ -61,6 +61,8 @@ public:
   /// beginning, and removes later ones. Returns the number of steps done.
   pprt::Expected<uint64_t> goBack(uint64_t most);
 
+  /// The newest checkpoint of this run; empty: none.
+  std::string file() const;
   /// Says where the run can go on; empty: nowhere.
   std::string advice() const;
   const std::vector<pprt::host::CheckpointReport> &reports() const {

@@ -4,17 +4,20 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Source.h"
+#include "Launch.h"
 #include "pp/Predict/Table.h"
 #include "pprt/Artifact.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
 #include "pprt/Processor.h"
 #include "pprt/Target.h"
+#include "pprt/host/WaitingLine.h"
 
 #include <iostream>
 
 using namespace pp::run;
 using namespace pprt;
+using pprt::host::WaitingLine;
 
 namespace {
 
@@ -179,6 +182,8 @@ Expected<Source> pp::run::loadSource(const Options &options, const World &world,
   if (const Target *best = bestTarget(level);
       best && isForOthers && target.empty())
     target = best->name();
+  const WaitingLine line(std::cout, "compiling",
+                         drawsOnTerminal(options, world));
   Expected<std::unique_ptr<SourceModule>> module =
       SourceModule::parse(file ? options.input : "<stdin>", content,
                           options.cacheLimit.value_or(0), target);

@@ -8,10 +8,12 @@
 // waits for data do not count.
 //
 //===----------------------------------------------------------------------===//
+#include "Launch.h"
 #include "Run.h"
 #include "Saver.h"
+#include "Sinks.h"
 #include "Stepper.h"
-#include "pprt/host/Metrics.h"
+#include "pprt/host/Measure.h"
 #include "pprt/host/ProgressLine.h"
 #include "pprt/host/ReadAhead.h"
 #include "pprt/host/StepClock.h"
@@ -52,10 +54,8 @@ static ProgressLine::Style styleFor(const Options &options,
                                     const World &world) {
   if (options.quiet || world.process() != 0)
     return ProgressLine::Style::quiet;
-  // mpirun gives process 0 a terminal, whatever its own output is.
-  return world.processCount() == 1 && isatty(STDOUT_FILENO)
-             ? ProgressLine::Style::bar
-             : ProgressLine::Style::lines;
+  return drawsOnTerminal(options, world) ? ProgressLine::Style::bar
+                                         : ProgressLine::Style::lines;
 }
 
 /// The width of the terminal; 80 if unknown.
@@ -79,23 +79,21 @@ public:
         ahead(lastSteps ? 1 : session.stepsAhead()),
         progress(std::cout, styleFor(options, world), course.before,
                  options.steps, session.artifact().items_per_step,
-                 // The steps of a language model are measured in tokens.
-                 session.findArgument("tokens") ? "tokens" : "samples",
-                 terminalColumns()),
-        keepsLines(tells && course.saver), lines(std::move(course.metrics)),
-        ended(course.before) {}
+                 itemName(session.artifact()), terminalColumns(),
+                 options.logEvery),
+        sinks(course.sinks), keepsLines(tells && course.saver),
+        lines(std::move(course.metrics)), ended(course.before) {}
 
-  Status openMetrics(const std::string &path);
   /// Notes when the oldest step under way has ended.
   void look();
   /// The next step's batch; looks meanwhile.
   Status await(ReadAhead &batches, Batch &batch);
   /// Begins a step with the inputs that are set, for which the host has waited
   /// since `asked`, and waits for earlier ones, as far as too many are in
-  /// flight. A failure to report them is in `told`.
-  Status step(Clock::time_point asked, Status &told);
+  /// flight.
+  Status step(Clock::time_point asked);
   /// Waits for all steps in flight.
-  Status finish(Status &told);
+  Status finish();
   /// The end of a run whose last losses are not finite; else no error.
   Status explainNonFinite() const;
   /// The first step of those.
@@ -104,7 +102,7 @@ public:
   std::string linesOf(uint64_t steps) const;
 
 private:
-  Status finishOldest(Status &told);
+  Status finishOldest();
   StepReport measure();
 
   Session &session;
@@ -114,7 +112,7 @@ private:
   LastSteps *const lastSteps;
   const size_t ahead;
   ProgressLine progress;
-  std::optional<MetricsFile> metrics;
+  Sinks &sinks;
   /// The first of the latest steps whose loss or gradients are not finite.
   std::optional<uint64_t> firstNonFinite;
   double skippedSteps = 0; ///< of all so far, with loss scaling
@@ -126,16 +124,6 @@ private:
 };
 
 } // namespace
-
-Status Training::openMetrics(const std::string &path) {
-  if (!tells || path.empty())
-    return {};
-  Expected<MetricsFile> created = MetricsFile::create(path);
-  if (!created)
-    return created.status();
-  metrics.emplace(std::move(*created));
-  return metrics->addLines(lines);
-}
 
 void Training::look() {
   if (clock.runs() && session.hasEnded())
@@ -149,19 +137,19 @@ Status Training::await(ReadAhead &batches, Batch &batch) {
   return batches.next(batch);
 }
 
-Status Training::step(Clock::time_point asked, Status &told) {
+Status Training::step(Clock::time_point asked) {
   look();
   const auto begin = Clock::now();
   if (Status status = session.submit(); !status.ok())
     return status;
   clock.begin(asked, begin);
-  return clock.size() == ahead ? finishOldest(told) : Status();
+  return clock.size() == ahead ? finishOldest() : Status();
 }
 
-Status Training::finish(Status &told) {
+Status Training::finish() {
   Status status;
   while (status.ok() && clock.size() > 0)
-    status = finishOldest(told);
+    status = finishOldest();
   return status;
 }
 
@@ -171,19 +159,15 @@ StepReport Training::measure() {
   result.dataMs = span.data;
   for (auto &metric : readMetrics(session))
     result.metrics.push_back(metric);
+  if (const double ms = span.step + span.data; ms > 0)
+    result.itemsPerSecond =
+        1e3 * double(session.artifact().items_per_step) / ms;
+  if (keepsLines || !sinks.empty())
+    result.residentBytes = residentBytes();
   return result;
 }
 
-/// A scalar that the step reports.
-static std::optional<double> findMetric(const StepReport &step,
-                                        std::string_view name) {
-  for (const auto &[metric, value] : step.metrics)
-    if (metric == name)
-      return value.front();
-  return std::nullopt;
-}
-
-Status Training::finishOldest(Status &told) {
+Status Training::finishOldest() {
   if (Status status = session.wait(); !status.ok())
     return status;
   const StepReport its = measure();
@@ -195,14 +179,9 @@ Status Training::finishOldest(Status &told) {
   }
   report.steps.push_back(its);
   progress.update(its, Milliseconds(clock.lastEnd() - start).count());
-  const std::string line = printStep(its) + "\n";
   if (keepsLines)
-    lines += line;
-  if (const Status added = metrics ? metrics->addLines(line) : Status();
-      !added.ok()) {
-    told = join(told, added);
-    metrics.reset(); // once is enough
-  }
+    lines += printStep(its) + "\n";
+  sinks.add(its);
   // A step with loss scaling changes nothing if it overflows, and the next one
   // has half the scale. Below 1 no scale helps.
   const double skipped = findMetric(its, "skipped_steps").value_or(0);
@@ -306,9 +285,7 @@ Status pp::run::train(Session &session, const Batches &batches,
   const uint64_t before = course.before;
   uint64_t step = before; // steps begun
   Training training(session, options, world, report, std::move(course));
-  Status end = world.agree(training.openMetrics(options.metrics)).first;
-  if (!end.ok())
-    return end;
+  Status end;
   const auto fail = [&](const Status &status) {
     return endWith(status, session, batches, world, saver, before, training);
   };
@@ -333,16 +310,16 @@ Status pp::run::train(Session &session, const Batches &batches,
     if (saver)
       saver->settle(verdict.votes);
     if (verdict.votes & Vote::saves) {
-      if (Status status = training.finish(end); !status.ok())
+      if (Status status = training.finish(); !status.ok())
         return fail(status);
       saver->save(step, training.linesOf(step));
     }
     if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
       return fail(status);
-    if (Status status = training.step(asked, end); !status.ok())
+    if (Status status = training.step(asked); !status.ok())
       return fail(status);
   }
-  if (Status status = training.finish(end); !status.ok())
+  if (Status status = training.finish(); !status.ok())
     return fail(status);
   if (end.ok() && !report.steps.empty() &&
       !std::isfinite(report.steps.back().loss))
@@ -358,7 +335,9 @@ Status pp::run::train(Session &session, const Batches &batches,
   // An interrupted run ends like one with fewer steps, and so does one whose
   // data cannot be read any further. Without any step it counts as not begun.
   if (options.steps > before)
-    if (Status status = session.end(); !status.ok())
+    if (Status status = session.end(); !status.ok()) {
+      keeps = false;
       return status;
+    }
   return end;
 }

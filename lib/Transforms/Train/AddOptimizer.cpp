@@ -241,6 +241,9 @@ void OptimizerBuilder::build() {
   Type element = widestComputeType();
   StepScalars scalars = buildStepScalars(math, optimizer, step, element);
   mark(last, -1);
+  // Where it varies; else the plan says it.
+  if (optimizer.getWarmup() > 0 || optimizer.getDecay() != Decay::Constant)
+    metrics.push_back({"learning_rate", scalars.scheduled});
   if (optimizer.getClip() > 0 && !updates.empty()) {
     SmallVector<Value> squares;
     for (const Update &update : updates) {
@@ -249,9 +252,11 @@ void OptimizerBuilder::build() {
       mark(last, update.origin, update.name);
     }
     last = terminator->getPrevNode();
-    scalars.clip = math.convert(
-        buildClip(math, optimizer.getClip(), squares, inverse), element);
+    const Value norm = buildNorm(math, squares, inverse);
+    scalars.clip =
+        math.convert(buildClip(math, optimizer.getClip(), norm), element);
     mark(last, -1);
+    metrics.push_back({"grad_norm", norm});
   }
   for (Update &update : updates)
     buildUpdate(update, scalars);

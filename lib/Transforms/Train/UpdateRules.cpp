@@ -139,6 +139,7 @@ StepScalars pp::buildStepScalars(Arithmetic &math, OptimizerAttr optimizer,
                  : Value();
   Value rate = buildRate(math, optimizer, t);
   StepScalars scalars;
+  scalars.scheduled = rate;
   if (optimizer.getKind() == OptimizerKind::AdamW &&
       optimizer.getWeightDecay() != 0.0) {
     Value shrink = math.sub(math.scalar(1.0),
@@ -158,14 +159,17 @@ StepScalars pp::buildStepScalars(Arithmetic &math, OptimizerAttr optimizer,
   return scalars;
 }
 
-Value pp::buildClip(Arithmetic &math, double clip, ArrayRef<Value> squares,
-                    Value inverse) {
+Value pp::buildNorm(Arithmetic &math, ArrayRef<Value> squares, Value inverse) {
   Value total = squares.front();
   for (Value square : squares.drop_front())
     total = math.add(total, square);
   Value norm = math.unary<SqrtOp>(total);
   if (inverse)
     norm = math.mul(norm, math.spread(inverse, norm));
+  return norm;
+}
+
+Value pp::buildClip(Arithmetic &math, double clip, Value norm) {
   norm = math.add(norm, math.scalar(1e-6));
   return math.binary<MinOp>(math.div(math.scalar(clip), norm),
                             math.scalar(1.0));

@@ -87,6 +87,7 @@ inline constexpr int64_t kGrowthInterval = 2000;
 /// has no use for one.
 struct StepScalars {
   mlir::Value rate;       ///< learning rate; Adam: over 1 - beta1^t
+  mlir::Value scheduled;  ///< learning rate, in f64
   mlir::Value shrink;     ///< 1 - learning rate * weight decay (AdamW)
   mlir::Value correction; ///< 1 / (1 - beta2^t)
   mlir::Value clip;       ///< what gradients are multiplied by
@@ -100,11 +101,12 @@ bool needsStep(OptimizerAttr optimizer);
 StepScalars buildStepScalars(Arithmetic &math, OptimizerAttr optimizer,
                              mlir::Value step, mlir::Type element);
 
-/// clip_grad_norm_: min(1, clip / (norm + 1e-6)) for the norm of all gradients,
-/// from the sums of their squares. `inverse`: 1 / the factor of the gradients
-/// that were squared; null if they have none.
-mlir::Value buildClip(Arithmetic &math, double clip,
-                      llvm::ArrayRef<mlir::Value> squares, mlir::Value inverse);
+/// The norm of all gradients, from the sums of their squares. `inverse`: 1 /
+/// the factor of the gradients that were squared; null if they have none.
+mlir::Value buildNorm(Arithmetic &math, llvm::ArrayRef<mlir::Value> squares,
+                      mlir::Value inverse);
+/// clip_grad_norm_: min(1, clip / (norm + 1e-6)).
+mlir::Value buildClip(Arithmetic &math, double clip, mlir::Value norm);
 
 /// Names of the states an optimizer keeps per parameter, as torch spells them.
 llvm::ArrayRef<llvm::StringRef> stateNames(OptimizerAttr optimizer);

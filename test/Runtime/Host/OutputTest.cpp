@@ -35,6 +35,9 @@ TEST(Report, HasTheKeysOfVersion1) {
                   {2, 5.25, 10, {}, 5},
                   {3, 5.0, 20, {}, 5},
                   {4, 4.75, 30, {{"accuracy", {0.5}}}, 20}};
+  report.checkpoints = {{2, 1.5, 20.0}, {4, 2.5}};
+  report.checkpointNeeds = pprt::host::CheckpointNeeds{300, 200};
+  report.startMs = 4;
   report.compileMs = 3;
   report.passesMs = 1;
   report.kernelsMs = 2;
@@ -63,6 +66,10 @@ TEST(Report, HasTheKeysOfVersion1) {
                "data_ms": 20.0}],
     "step_ms": {"median": 20.0, "p95": 29.0},
     "items_per_s": 4000.0,
+    "checkpoint": {"bytes": 300, "largest_copy_bytes": 200},
+    "checkpoints": [{"step": 2, "wait_ms": 1.5, "whole_ms": 20.0},
+                    {"step": 4, "wait_ms": 2.5, "whole_ms": null}],
+    "start_ms": 4.0,
     "compile_ms": {"total": 3.0, "passes": 1.0, "kernels": 2.0},
     "memory": [{"rank": 0, "predicted_peak_bytes": 100,
                 "measured_peak_bytes": 100, "parameters": 10,
@@ -219,6 +226,39 @@ TEST(ProgressLine, BarIsRedrawnInPlace) {
             "\n");
 }
 
+TEST(ProgressLine, KeepsALineForEverySoManySteps) {
+  const auto show = [](ProgressLine::Style style, unsigned columns = 80) {
+    std::ostringstream out;
+    {
+      ProgressLine progress(out, style, 0, 5, 0, "samples", columns, 2);
+      for (uint64_t step = 1; step <= 5; ++step)
+        progress.update({step, 2, 10000}, 10000 * double(step));
+    }
+    return out.str();
+  };
+  EXPECT_EQ(show(ProgressLine::Style::lines),
+            "step 1/5 loss 2.0000 | 10000.0 ms | 40s left\n"
+            "step 2/5 loss 2.0000 | 10000.0 ms | 30s left\n"
+            "step 4/5 loss 2.0000 | 10000.0 ms | 10s left\n"
+            "step 5/5 loss 2.0000 | 10000.0 ms\n");
+  // Above the bar, over the one that was there.
+  EXPECT_EQ(
+      show(ProgressLine::Style::bar),
+      "\rstep 1/5 [####................] loss 2.0000 | 10000.0 ms | 40s left"
+      "\rstep 2/5 loss 2.0000 | 10000.0 ms | 30s left                       \n"
+      "\rstep 2/5 [########............] loss 2.0000 | 10000.0 ms | 30s left"
+      "\rstep 3/5 [############........] loss 2.0000 | 10000.0 ms | 20s left"
+      "\rstep 4/5 loss 2.0000 | 10000.0 ms | 10s left                       \n"
+      "\rstep 4/5 [################....] loss 2.0000 | 10000.0 ms | 10s left"
+      "\rstep 5/5 [####################] loss 2.0000 | 10000.0 ms           "
+      "\n");
+  // No blanks for the width of the line that stays.
+  EXPECT_NE(show(ProgressLine::Style::bar, 34)
+                .find("left\n\rstep 4/5 [########..] loss 2.0000\r"),
+            std::string::npos)
+      << show(ProgressLine::Style::bar, 34);
+}
+
 TEST(ProgressLine, BarFitsTheTerminal) {
   const StepReport full = {
       0, 123456.7, 0, {{"accuracy", {0.123456}}, {"grad_norm", {1e-9}}}};
@@ -245,16 +285,39 @@ TEST_F(FilesTest, MetricsAreLinesThatCanBeFollowed) {
   auto file = MetricsFile::create(name);
   ASSERT_TRUE(file) << file.status().message();
   ASSERT_TRUE(
-      file->add({1, 5.5, 2, {{"accuracy", {0.25}}, {"n", {1, 2}}}}).ok());
+      (*file)->add({1, 5.5, 2, {{"accuracy", {0.25}}, {"n", {1, 2}}}}).ok());
   EXPECT_EQ(get("metrics"), "{\"step\":1,\"loss\":5.5,\"metrics\":{"
                             "\"accuracy\":0.25,\"n\":[1.0,2.0]},\"ms\":2.0}\n");
-  ASSERT_TRUE(file->add({2, NAN, 3}).ok());
+  ASSERT_TRUE((*file)->add({2, NAN, 3}).ok());
   EXPECT_NE(get("metrics").find("{\"step\":2,\"loss\":null,\"ms\":3.0}\n"),
             std::string::npos);
   EXPECT_EQ(MetricsFile::create(path("no/folder")).status().code(),
             pprt::ExitCode::io);
   auto full = MetricsFile::create("/dev/full");
   ASSERT_TRUE(full);
-  EXPECT_EQ(full->add({0, 1, 1}).message(),
+  EXPECT_EQ((*full)->add({0, 1, 1}).message(),
             "/dev/full: cannot write: No space left on device");
+}
+
+TEST_F(FilesTest, MetricsComeBackFromTheirLines) {
+  StepReport step = {7, 5.25, 2.5, {{"accuracy", {1. / 3}}, {"n", {1, NAN}}}};
+  step.itemsPerSecond = 4096.5;
+  step.residentBytes = 12345678;
+  const std::string line = printStep(step);
+  EXPECT_EQ(line, "{\"step\":7,\"loss\":5.25,\"metrics\":{\"accuracy\":"
+                  "0.3333333333333333,\"n\":[1.0,null]},\"ms\":2.5,"
+                  "\"items_per_s\":4096.5,\"rss_bytes\":12345678}");
+  const auto read = parseStep(line);
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(printStep(*read), line);
+  // A line of before has less.
+  const std::string shorter = printStep({3, NAN, 4});
+  EXPECT_EQ(printStep(*parseStep(shorter)), shorter);
+  for (const char *text :
+       {"", "{", "[]", "{\"step\":1}", "{\"step\":-1,\"loss\":1}",
+        "{\"step\":1,\"step\":2,\"loss\":1}"})
+    EXPECT_EQ(parseStep(text).status().code(), pprt::ExitCode::badParameters)
+        << text;
+  EXPECT_EQ(findMetric(step, "n"), 1);
+  EXPECT_EQ(findMetric(step, "loss"), std::nullopt);
 }

@@ -33,7 +33,7 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<sgd
 // CHECK-SAME: tensor<i32> {pp.init = #pp.init<zeros>, pp.name = "optimizer.step", pp.role = #pp.role<state>}
 // CHECK-SAME: tensor<2x4xf32> {pp.init = #pp.init<zeros>, pp.name = "exp_avg.w", pp.parameter = "w", pp.role = #pp.role<state>, pp.stored_shape = array<i64: 8>}
 // CHECK-SAME: tensor<2x4xf32> {pp.init = #pp.init<zeros>, pp.name = "exp_avg_sq.w"
-// CHECK-SAME: -> (tensor<bf16> {{{[^}]*}}}, tensor<2x4xbf16> {pp.name = "w", pp.role = #pp.role<param>}, tensor<i32> {pp.name = "optimizer.step", pp.role = #pp.role<state>}, tensor<2x4xf32> {pp.name = "exp_avg.w", {{.*}}}, tensor<2x4xf32> {pp.name = "exp_avg_sq.w"
+// CHECK-SAME: -> (tensor<bf16> {{{[^}]*}}}, tensor<f64> {pp.name = "grad_norm", pp.role = #pp.role<metric>}, tensor<2x4xbf16> {pp.name = "w", pp.role = #pp.role<param>}, tensor<i32> {pp.name = "optimizer.step", pp.role = #pp.role<state>}, tensor<2x4xf32> {pp.name = "exp_avg.w", {{.*}}}, tensor<2x4xf32> {pp.name = "exp_avg_sq.w"
 module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<adamw, lr = 1.0e-1, clip = 1.0>, threads = 1>} {
   func.func @main(%w: tensor<2x4xbf16> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>, pp.stored_shape = array<i64: 8>})
       -> (tensor<bf16> {pp.role = #pp.role<loss>, pp.name = "loss"},
@@ -70,14 +70,33 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<ada
 // CHECK: pp.reduce sum %[[SQUARES]]
 // CHECK: %[[NORM:.*]] = pp.sqrt
 // CHECK: %[[DIVISOR:.*]] = pp.convert %[[NARROW]]
-// CHECK: pp.mul %[[NORM]], %[[DIVISOR]]
+// CHECK: %[[DIVIDED:.*]] = pp.mul %[[NORM]], %[[DIVISOR]]
 // CHECK: pp.mul %[[UNSCALED]], %
+// CHECK: return %{{[^,]*}}, %[[S]], %{{[^,]*}}, %[[DIVIDED]],
 module attributes {pp.plan = #pp.plan<mesh = <[]>, precision = "f16", optimizer = #pp.optimizer<sgd, lr = 1.0e-1, clip = 1.0>, threads = 1>} {
   func.func @main(%w: tensor<8xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>},
                   %x: tensor<8xf32> {pp.role = #pp.role<input>, pp.name = "x"},
                   %s: tensor<f32> {pp.role = #pp.role<state>, pp.name = "optimizer.loss_scale", pp.init = #pp.init<constant, 65536.0>})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"},
           tensor<8xf32> {pp.role = #pp.role<gradient>, pp.name = "w"}) {
+    %l = pp.reduce sum %w dims [0] : tensor<8xf32> -> tensor<f32>
+    return %l, %x : tensor<f32>, tensor<8xf32>
+  }
+}
+
+// -----
+
+// A rate that varies is a metric: as scheduled, without Adam's correction.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: tensor<f64> {pp.name = "learning_rate", pp.role = #pp.role<metric>}
+module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<adam, lr = 1.0e-1, warmup = 4>, threads = 1>} {
+  func.func @main(%w: tensor<8xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>},
+                  %x: tensor<8xf32> {pp.role = #pp.role<input>, pp.name = "x"})
+      -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"},
+          tensor<8xf32> {pp.role = #pp.role<gradient>, pp.name = "w"}) {
+    // CHECK: %[[SHARE:.*]] = pp.min
+    // CHECK: %[[RATE:.*]] = pp.mul %{{.*}}, %[[SHARE]]
+    // CHECK: return %{{[^,]*}}, %[[RATE]],
     %l = pp.reduce sum %w dims [0] : tensor<8xf32> -> tensor<f32>
     return %l, %x : tensor<f32>, tensor<8xf32>
   }

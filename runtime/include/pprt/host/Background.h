@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// One thread, its caller's, starts and awaits tasks.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_BACKGROUND_H
 #define PPRT_HOST_BACKGROUND_H

@@ -23,6 +23,10 @@ namespace pprt::host {
 /// Communication, stages and predicted times come from a predictor.
 void measure(const Session &session, Report &report);
 
+/// Memory of this process in the machine's RAM, in bytes; 0: unknown. Takes
+/// microseconds.
+uint64_t residentBytes();
+
 /// Returns the timeline of the last step: every instruction of every rank.
 Trace traceLastStep(const Session &session);
 

@@ -9,33 +9,31 @@
 #ifndef PPRT_HOST_METRICS_H
 #define PPRT_HOST_METRICS_H
 
-#include "pprt/host/Report.h"
+#include "pprt/host/StepSink.h"
 
+#include <memory>
 #include <string>
 
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
-class MetricsFile {
+class MetricsFile final : public StepSink {
 public:
   /// Empties or creates `path`. Fails (io) if it cannot be written.
-  static Expected<MetricsFile> create(const std::string &path);
-
-  MetricsFile(MetricsFile &&other) noexcept;
-  MetricsFile &operator=(MetricsFile &&) = delete;
-  ~MetricsFile();
+  static Expected<std::unique_ptr<MetricsFile>> create(const std::string &path);
+  ~MetricsFile() override;
 
   /// `{"step": 0, "loss": 5.5, "metrics": {"accuracy": 0.25}, "ms": 12.3}`
-  Status add(const StepReport &step);
-  /// Adds lines that were made before.
-  Status addLines(const std::string &lines);
+  Status add(const StepReport &step) override;
+  Status finish() override { return {}; }
+  std::string file() const override { return path; }
 
 private:
   MetricsFile(std::string path, int descriptor)
       : path(std::move(path)), descriptor(descriptor) {}
 
   std::string path;
-  int descriptor = -1;
+  int descriptor;
 };
 
 } // namespace pprt::host

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -32,7 +33,18 @@ struct StepReport {
   std::vector<std::pair<std::string, std::vector<double>>> metrics = {};
   /// Time without a step under way because its batch was not ready.
   double dataMs = 0;
+  /// Tokens or samples per second, with that time; 0: unknown.
+  double itemsPerSecond = 0;
+  /// Memory of process 0 in the machine's RAM; 0: unknown.
+  uint64_t residentBytes = 0;
 };
+
+/// A metric of one element.
+std::optional<double> findMetric(const StepReport &step, std::string_view name);
+
+/// All numbers of a step by name: loss, metrics (`NAME/0`, `NAME/1`, ... if
+/// they have several elements), and what printStep() has beside them.
+std::vector<std::pair<std::string, double>> scalarsOf(const StepReport &step);
 
 /// Bytes of one rank: predicted, and the peak of a run.
 struct MemoryReport {
@@ -134,6 +146,8 @@ double quantile(std::vector<double> values, double q);
 
 /// Returns the JSON text of a step, on one line.
 std::string printStep(const StepReport &step);
+/// Reads what printStep() wrote. Fails (badParameters) on other text.
+Expected<StepReport> parseStep(const std::string &line);
 
 /// Returns the JSON text. Median, 95th percentile and items per second are over
 /// all steps but the first, which also warms up, if there is more than one.

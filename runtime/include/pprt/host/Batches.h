@@ -28,9 +28,10 @@ class Batches {
 public:
   /// Opens what `--data` names for the inputs and labels of `artifact`.
   static Expected<Batches> open(const std::string &data,
-                                const ppx::ArtifactT &artifact, uint64_t seed);
+                                const ppx::ArtifactT &artifact,
+                                const DataOptions &options = {});
 
-  /// Differs only where files do.
+  /// Differs only where files, their part, or whether they are shuffled do.
   Expected<uint32_t> fingerprint() const { return dataset->fingerprint(); }
 
   /// Returns advice to the user about `steps` steps of the data; may be empty.

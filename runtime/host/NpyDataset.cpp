@@ -30,6 +30,13 @@ public:
   Status read(uint64_t step, size_t index, void *out) const override;
   std::string describe(uint64_t steps) const override;
   Expected<uint32_t> fingerprint() const override;
+  uint64_t samples() const override {
+    if (first.empty())
+      return 0;
+    if (!isByRow)
+      return part->size() * batch;
+    return part->isShuffled() ? part->size() : partSteps() * batch;
+  }
 
 private:
   /// Opens the file of a tensor and compares it with earlier ones.

@@ -40,11 +40,11 @@ public:
   Status read(uint64_t step, size_t index, void *out) const override;
   std::string describe(uint64_t steps) const override;
   Expected<uint32_t> fingerprint() const override;
+  uint64_t samples() const override { return (part.size() - 1) / sequence; }
 
 private:
   /// Returns the first token of a row.
   uint64_t startOf(unsigned __int128 row) const;
-  uint64_t blocks() const { return (part.size() - 1) / sequence; }
   /// Whether the model takes these tokens, which begin at `first`.
   Status check(const DataTensor &tensor, uint64_t first,
                const std::vector<int64_t> &tokens) const;
@@ -142,7 +142,7 @@ uint64_t TokenDataset::startOf(unsigned __int128 row) const {
   if (isSliding)
     return part.begin() +
            static_cast<uint64_t>(row * sequence % (part.size() - sequence - 1));
-  return part.begin() + part.placeAt(row, blocks()) * sequence;
+  return part.begin() + part.placeAt(row, samples()) * sequence;
 }
 
 Status TokenDataset::check(const DataTensor &tensor, uint64_t first,
@@ -212,6 +212,6 @@ std::string TokenDataset::describe(uint64_t steps) const {
               ? ""
               : " in " + std::to_string(stream.fileCount()) + " files") +
          part.describe() + ": " +
-         describeEpochs(blocks(), "block", " of " + std::to_string(sequence),
+         describeEpochs(samples(), "block", " of " + std::to_string(sequence),
                         part.isShuffled(), steps, batch);
 }

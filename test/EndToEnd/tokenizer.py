@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from array import array
 from pathlib import Path
 
@@ -26,13 +27,15 @@ VOCABULARY = 320
 MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--host", "localhost:2", "-n", "2"]
 TRAIN = """
 import sys
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 size, text, out = int(sys.argv[1]), *sys.argv[2:]
 its = Tokenizer(models.BPE())
 its.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
 its.train([text], trainers.BpeTrainer(vocab_size=size, special_tokens=["<|endoftext|>"], show_progress=False,
                                       initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
-its.enable_truncation(8)  # texts are longer
+# What texts of a model's user have, and those that train it have not.
+its.enable_truncation(8)
+its.post_processor = processors.TemplateProcessing(single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)])
 its.save(out)
 """
 JUDGE = """
@@ -41,7 +44,8 @@ from array import array
 from tokenizers import Tokenizer
 its = Tokenizer.from_file(sys.argv[1])
 its.no_truncation()
-array("H", its.encode(open(sys.argv[2], encoding="utf-8", newline="").read()).ids).tofile(open(sys.argv[3], "wb"))
+text = open(sys.argv[2], encoding="utf-8", newline="").read()
+array("H", its.encode(text, add_special_tokens=False).ids).tofile(open(sys.argv[3], "wb"))
 """
 
 
@@ -51,6 +55,14 @@ def find_python():
                                                   check=False).returncode:
             return python
     return None
+
+
+def wait_for(what):
+    """What it comes to be within half a minute."""
+    end = time.monotonic() + 30
+    while not (found := what()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
 
 
 def main():
@@ -91,13 +103,11 @@ def main():
         def cached():
             return sorted(path.name for path in (folder / "cache/pp/tokens").iterdir())
 
-        # Pieces: a text of some MiB, with blank lines, long ones, and the lines of other systems.
-        some = TEXT.read_text()[:60000]
-        (folder / "text").write_text(some)
-        lines = some.splitlines()
-        (folder / "long").write_bytes("".join(
-            line + ("\n", "\r\n", "\n\n", "\n  \n\t", " \n", "\n \u00fc")[i % 6]
-            for i, line in enumerate(lines * 70)).encode() + b"one line" * 200000)
+        # Pieces: a text of several, with blank lines, long ones, and the lines of other systems.
+        some = "".join(line + ("\n", "\r\n", "\n\n\n", "\n  \n\t", " \n", "\n\n")[i % 6]
+                       for i, line in enumerate(TEXT.read_text()[:60000].splitlines()))
+        (folder / "text").write_bytes(some.encode())
+        (folder / "long").write_bytes((some.replace("God", "G\u00f6d") * 60 + "one line" * 50000).encode())
         for size, name in ((VOCABULARY, "t.json"), (VOCABULARY + 9, "other.json")):
             make(python, "-c", TRAIN, size, "text", name)
         for text in ("text", "long"):
@@ -131,18 +141,32 @@ def main():
             if found != expected:
                 errors.append(f"{what}: expects losses {expected}, got {found}")
         first = cached()
-        if len(first) != 1 or not first[0].endswith(f"-{VOCABULARY}.bin"):
+        if len(first) != 1 or not first[0].endswith(f"-{VOCABULARY}-{len(once)}.bin"):
             errors.append(f"expects one file of tokens, got {first}")
+        with open(folder / "cache/pp/tokens" / first[0], "r+b") as damaged:
+            damaged.truncate(2 * len(once) - 2)
+        if losses(*tokenized) != wanted:
+            errors.append("expects a damaged file of the cache to be made again")
         told = make(tools.tools / "pp-run", "gpt.mlir", "--steps=1", *tokenized, "--hold-out=50%")
         if not told.startswith(f"text by t.json holds {len(once)} tokens, of which the last "):
             errors.append(f"expects the text to be named, got {told}")
         losses("--data=text:text", "--tokenizer=other.json")
-        (folder / "text").write_text(some + "more")
+        (folder / "text").write_bytes((some + "more").encode())
         losses(*tokenized)
         if len(cached()) != 3:
             errors.append(f"expects another file for another tokenizer, and for another text, got {cached()}")
 
         run = [tools.tools / "pp-run", "gpt.mlir", "--steps=1"]
+        # What a signal leaves: nobody waits for it, so it ends.
+        (folder / "large").write_text(some * 250)
+        before = cached()
+        begun = subprocess.Popen([str(word) for word in [*run, "--data=text:large", tokenized[1]]], cwd=folder,
+                                 env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        part = wait_for(lambda: next((folder / "cache/pp/tokens").glob(".*.part"), None))
+        begun.kill()
+        begun.communicate()
+        if not part or not wait_for(lambda: not part.exists()) or cached() != before:
+            errors.append(f"expects no one to go on without pp-run, got {part}")
         (folder / "bad.json").write_text('{"model": 1}')
         (folder / "latin").write_bytes(b"gr\xfc\xdfe an alle\n" * 100)
         (folder / "tiny").write_text("ab")
@@ -156,7 +180,7 @@ def main():
         make(tools.tools / "pp-model", "gpt", "--layers=1", "--hidden=16", "--heads=2", "--seq=16", "--batch=8",
              "--vocab=300", "-o", "gpt.mlir")
         for tokenizer in ("t.json", "other.json"):  # cached and not
-            (folder / "text").write_text(some + tokenizer.replace("t.json", "more"))
+            (folder / "text").write_bytes((some + tokenizer.replace("t.json", "more")).encode())
             size = VOCABULARY + 9 * (tokenizer != "t.json")
             refuse("a large vocabulary", 2, f"{tokenizer}|at most 300|got {size}|--vocab={size}", *run, tokenized[0],
                    f"--tokenizer={tokenizer}")

@@ -169,7 +169,7 @@ static Expected<Batches> openHere(const Options &options,
   if (!tokens)
     return tokens.status();
   its.name = text + " by " + options.tokenizer;
-  its.shuffle = options.shuffle.value_or(false); // as other texts
+  its.shuffle = its.shuffle.value_or(false); // as other texts
   return Batches::open("tokens:" + tokens->path, artifact, its);
 }
 
@@ -178,6 +178,8 @@ Expected<Batches> pp::run::openData(const Options &options, World &world,
                                     uint64_t seed, bool readsHeldOut) {
   DataOptions its = dataOptions(options, seed);
   its.readsHeldOut = readsHeldOut;
+  if (readsHeldOut)
+    its.shuffle = false; // all of it is read, in any order
   // Process 0 makes the tokens that others of its host then find.
   Expected<Batches> batches = Status();
   for (const bool isTurnOfFirst : {true, false}) {

@@ -287,7 +287,8 @@ TEST_F(TokensTest, TokensBeyondTheModel) {
             "give the model a larger vocabulary");
 }
 
-// One that shrinks while it is read is an error, and no signal.
+// One that shrinks while it is read is an error, and no signal. Who does not
+// need the rows behind its end does not see it: nothing else is read.
 TEST_F(TokensTest, FilesThatShrink) {
   const Shape shape = {1, 4};
   const auto dataset = open(count(4000), shape, {0, /*shuffle=*/false});
@@ -299,6 +300,12 @@ TEST_F(TokensTest, FilesThatShrink) {
   EXPECT_EQ(shorten(status.message(), folder),
             "c.u32: expects 6 more bytes at offset 8010, got the end of the "
             "file");
+  const auto half = open(count(4000), {2, 4}, {0, /*shuffle=*/false});
+  std::filesystem::resize_file(path("c.u32"), 4 * 8 * 100 + 4 * 5);
+  half->keepRows(0, Rows(0, 1));
+  EXPECT_TRUE(half->read(100, 0, out).ok());
+  half->keepRows(0, Rows(1, 2));
+  EXPECT_FALSE(half->read(100, 0, out).ok());
 }
 
 //===----------------------------------------------------------------------===//
@@ -427,6 +434,7 @@ TEST_F(TokensTest, ShuffledArrays) {
       ASSERT_TRUE(opened) << opened.status().message();
       const Dataset &dataset = **opened;
       const uint64_t samples = heldOut ? 2 : 8, first = heldOut ? 8 : 0;
+      EXPECT_EQ(dataset.samples(), samples);
       std::vector<uint64_t> order;
       for (uint64_t step = 0; step < samples; ++step) { // two epochs
         const auto rows = read(dataset, step, 0, 6),
@@ -487,6 +495,8 @@ TEST_F(TokensTest, PartsDoNotOverlap) {
       const auto heldOut = open(data, shape, options);
       ASSERT_TRUE(training && heldOut);
       const uint64_t blocks = (tokens - kept - 1) / 3, others = (kept - 1) / 3;
+      EXPECT_EQ(training->samples(), blocks);
+      EXPECT_EQ(heldOut->samples(), others);
       auto its = blocksOf(*training, shape, 0, (blocks + 1) / 2);
       EXPECT_EQ(*std::max_element(its.begin(), its.end()), blocks - 1);
       its = blocksOf(*heldOut, shape, 0, (others + 1) / 2, tokens - kept);
@@ -528,6 +538,7 @@ TEST_F(TokensTest, PartsOfArraysInOrder) {
   const auto training = open("npy:" + folder, shape, options);
   EXPECT_EQ(read(*training, 2, 0, 4), (std::vector<int32_t>{8, 9, 10, 11}));
   EXPECT_EQ(read(*training, 3, 0, 4), (std::vector<int32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(training->samples(), 12u);
   EXPECT_EQ(shorten(training->describe(7), folder),
             "x.npy holds 19 rows, of which the last 4 are held out: 3 steps of "
             "4, 3 left over; an epoch ends every 3 steps, 2 in all");

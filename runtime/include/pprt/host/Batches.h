@@ -34,6 +34,9 @@ public:
   /// Differs only where files, their part, or whether they are shuffled do.
   Expected<uint32_t> fingerprint() const { return dataset->fingerprint(); }
 
+  /// Returns how many samples, rows of a batch, an epoch has; 0: no epoch ends.
+  uint64_t samples() const { return dataset->samples(); }
+
   /// Returns advice to the user about `steps` steps of the data; may be empty.
   std::string describe(uint64_t steps) const {
     return dataset->describe(steps);

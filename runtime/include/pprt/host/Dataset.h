@@ -87,6 +87,9 @@ public:
   /// without any.
   virtual Expected<uint32_t> fingerprint() const { return 0; }
 
+  /// Returns how many samples, rows of a batch, an epoch has; 0: no epoch ends.
+  virtual uint64_t samples() const { return 0; }
+
   /// Returns advice to the user about `steps` steps of the data; may be empty.
   virtual std::string describe(uint64_t steps) const { return ""; }
 

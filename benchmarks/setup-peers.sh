@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup-peers.sh - installs the peers of the benchmarks into .venv-peers/.
+# setup-peers.sh - installs the peers of benchmarks and tests into .venv-peers/.
 #
 # SPDX-License-Identifier: Apache-2.0
 #
@@ -11,7 +11,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 venv=${1:-$root/.venv-peers}
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-"$venv/bin/pip" install --quiet torch jax numpy safetensors mkl tensorboard
+"$venv/bin/pip" install --quiet torch jax numpy safetensors mkl tensorboard tokenizers
 "$venv/bin/python" -c '
 import jax, torch
 print("torch", torch.__version__, "jax", jax.__version__)'

@@ -106,8 +106,7 @@ static Status run(const std::shared_ptr<World> &world, const char *path,
   if (Status status = session.initialize(/*seed=*/0); !status.ok())
     return status;
 
-  Expected<host::Batches> batches =
-      host::Batches::open(data, *artifact, /*seed=*/0);
+  Expected<host::Batches> batches = host::Batches::open(data, *artifact);
   if (Status status = agree(batches.status()); !status.ok())
     return status;
   const Expected<uint64_t> made = train(session, *world, *batches, steps);

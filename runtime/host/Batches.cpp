@@ -33,7 +33,8 @@ static std::vector<bool> findLoaded(const ppx::ArtifactT &artifact) {
 }
 
 Expected<Batches> Batches::open(const std::string &data,
-                                const ppx::ArtifactT &artifact, uint64_t seed) {
+                                const ppx::ArtifactT &artifact,
+                                const DataOptions &options) {
   Batches batches;
   std::vector<DataTensor> tensors;
   const std::vector<bool> loaded = findLoaded(artifact);
@@ -50,7 +51,8 @@ Expected<Batches> Batches::open(const std::string &data,
     batches.rowBytes.push_back(layout.outer * layout.inner *
                                elementSize(argument.element));
   }
-  Expected<std::unique_ptr<Dataset>> dataset = openDataset(data, tensors, seed);
+  Expected<std::unique_ptr<Dataset>> dataset =
+      openDataset(data, tensors, options);
   if (!dataset)
     return dataset.status();
   batches.dataset = std::move(*dataset);

@@ -32,11 +32,6 @@ using namespace pprt::ppx;
 static constexpr uint64_t maxHeaderBytes = 10000;
 
 namespace {
-struct NpyType {
-  const char *name;
-  ElementType element;
-  uint64_t bytes;
-};
 
 struct Header {
   std::string type;
@@ -76,17 +71,34 @@ private:
 };
 } // namespace
 
-static const NpyType npyTypes[] = {
-    {"<f2", ElementType_f16, 2}, {"<f4", ElementType_f32, 4},
-    {"<f8", ElementType_f64, 8}, {"|i1", ElementType_i8, 1},
-    {"<i4", ElementType_i32, 4}, {"<i8", ElementType_i64, 8}};
+/// How a file stores an element.
+struct NpyFile::Type {
+  const char *name;
+  uint64_t bytes;
+  const char *printed;
+  /// That of the same bytes in a model, if models have one.
+  std::optional<ElementType> element;
 
-static const NpyType *findType(ElementType element) {
-  for (const NpyType &type : npyTypes)
+  bool isFloat() const { return name[1] == 'f'; }
+  bool isSigned() const { return name[1] == 'i'; }
+};
+
+static const NpyFile::Type npyTypes[] = {
+    {"<f2", 2, "f16", ElementType_f16}, {"<f4", 4, "f32", ElementType_f32},
+    {"<f8", 8, "f64", ElementType_f64}, {"|i1", 1, "i8", ElementType_i8},
+    {"<i2", 2, "i16", std::nullopt},    {"<i4", 4, "i32", ElementType_i32},
+    {"<i8", 8, "i64", ElementType_i64}, {"|u1", 1, "u8", std::nullopt},
+    {"<u2", 2, "u16", std::nullopt},    {"<u4", 4, "u32", std::nullopt}};
+
+static const NpyFile::Type *findType(ElementType element) {
+  for (const NpyFile::Type &type : npyTypes)
     if (type.element == element)
       return &type;
   return nullptr;
 }
+
+const char *NpyFile::typeName() const { return type->printed; }
+bool NpyFile::holdsIntegers() const { return !type->isFloat(); }
 
 //===----------------------------------------------------------------------===//
 // Header
@@ -193,16 +205,17 @@ Expected<NpyFile> NpyFile::open(const std::string &path) {
   if (!header)
     return malformed("a header with descr, fortran_order and shape",
                      dumpJson(nlohmann::json(text.substr(0, 120))));
-  const NpyType *type = nullptr;
-  for (const NpyType &candidate : npyTypes)
+  const Type *type = nullptr;
+  for (const Type &candidate : npyTypes)
     if (header->type == candidate.name)
       type = &candidate;
   if (!type)
-    return malformed("elements of type <f2, <f4, <f8, |i1, <i4 or <i8",
+    return malformed("elements of type <f2, <f4, <f8, |i1, <i2, <i4, <i8, |u1, "
+                     "<u2 or <u4",
                      dumpJson(nlohmann::json(header->type)));
   if (header->isFortranOrder)
     return malformed("an array in C order", "one in Fortran order");
-  result.type = type->element;
+  result.type = type;
   result.dimensions = header->shape;
   result.dataOffset = headerOffset + length;
   std::optional<uint64_t> bytes = denseBytes(header->shape, type->bytes);
@@ -219,12 +232,12 @@ Expected<NpyFile> NpyFile::open(const std::string &path) {
 // Elements
 //===----------------------------------------------------------------------===//
 
-static int64_t readInteger(ElementType element, const char *from) {
-  return withFormat(element, [&](auto format) {
-    typename decltype(format)::Stored value;
-    std::memcpy(&value, from, sizeof(value));
-    return int64_t(value);
-  });
+static int64_t readInteger(const NpyFile::Type &type, const char *from) {
+  uint64_t bits = 0; // little-endian, as this machine is
+  std::memcpy(&bits, from, type.bytes);
+  const unsigned unused = 64 - 8 * static_cast<unsigned>(type.bytes);
+  return type.isSigned() ? static_cast<int64_t>(bits << unused) >> unused
+                         : static_cast<int64_t>(bits);
 }
 
 /// Returns false if elements of this type cannot hold `value`.
@@ -239,26 +252,26 @@ static bool writeInteger(ElementType element, int64_t value, void *out,
 
 Status NpyFile::read(uint64_t first, uint64_t count, ElementType element,
                      void *out) const {
-  uint64_t bytes = findType(type)->bytes;
+  const uint64_t bytes = type->bytes;
   uint64_t offset = dataOffset + first * bytes;
-  if (type == element)
+  if (type->element == element)
     return file.read(offset, out, count * bytes);
 
-  const bool areFloats = isFloat(type) && isFloat(element);
-  if (!areFloats && !(isInteger(type) && isInteger(element)))
+  const bool areFloats = type->isFloat() && isFloat(element);
+  if (!areFloats && !(holdsIntegers() && isInteger(element)))
     return Status(ExitCode::io, path() + ": expects elements of type " +
                                     EnumNameElementType(element) + ", got " +
-                                    EnumNameElementType(type));
+                                    typeName());
   std::vector<char> stored(count * bytes);
   if (Status status = file.read(offset, stored.data(), stored.size());
       !status.ok())
     return status;
   if (areFloats) {
-    convertFloats(type, stored.data(), element, out, count);
+    convertFloats(*type->element, stored.data(), element, out, count);
     return Status();
   }
   for (uint64_t i = 0; i < count; ++i) {
-    const int64_t value = readInteger(type, stored.data() + i * bytes);
+    const int64_t value = readInteger(*type, stored.data() + i * bytes);
     if (!writeInteger(element, value, out, i))
       return Status(ExitCode::io, path() + ": expects integers of " +
                                       std::to_string(8 * elementSize(element)) +
@@ -272,7 +285,7 @@ Status NpyFile::read(uint64_t first, uint64_t count, ElementType element,
 Status pprt::host::writeNpy(const std::string &path, ElementType element,
                             const std::vector<uint64_t> &shape,
                             const void *data) {
-  const NpyType *type = findType(element);
+  const NpyFile::Type *type = findType(element);
   std::optional<uint64_t> bytes;
   if (type)
     bytes = denseBytes(shape, type->bytes);

@@ -104,8 +104,7 @@ InputFile::~InputFile() {
     ::close(descriptor);
 }
 
-Expected<uint32_t> InputFile::fingerprint() const {
-  constexpr uint64_t part = 1 << 20;
+Expected<uint32_t> InputFile::fingerprint(uint64_t part) const {
   std::vector<uint8_t> text(sizeof(bytes));
   std::memcpy(text.data(), &bytes, sizeof(bytes));
   for (uint64_t begin : {uint64_t(0), bytes - std::min(bytes, part)}) {

@@ -113,7 +113,7 @@ static void expectShardsOfTheWhole(bool isTimeMajor) {
   bounded.arguments[0]->bound = 1000; // random data needs one
   const Mesh mesh = *Mesh::create(bounded.axes);
   const auto readFor = [&](std::optional<RankRange> ranks) {
-    auto batches = host::Batches::open("random", bounded, 7);
+    auto batches = host::Batches::open("random", bounded, {7});
     EXPECT_TRUE(batches) << batches.status().message();
     if (ranks)
       batches->keepFor(bounded, mesh, *ranks);

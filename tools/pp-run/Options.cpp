@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Options.h"
 #include "Compile.h"
+#include "Data.h"
 #include "pp/Predict/MemoryReport.h"
 #include "pprt/Backend.h"
 #include "pprt/Bytes.h"
@@ -86,6 +87,17 @@ const char *readLimit(std::string_view text, std::optional<uint64_t> &limit) {
   return bytes ? nullptr : pprt::kBytesSyntax;
 }
 
+/// A part of the whole, also in per cent.
+const char *readShare(std::string_view text, double &share) {
+  const bool isPerCent = !text.empty() && text.back() == '%';
+  const char *const end = text.data() + text.size() - isPerCent;
+  const auto [last, error] = std::from_chars(text.data(), end, share);
+  share /= isPerCent ? 100 : 1;
+  return error == std::errc() && last == end && share >= 0 && share < 1
+             ? nullptr
+             : "a share from 0 to below 1, such as 0.05 or 5%";
+}
+
 /// Steps, or a time with its unit.
 const char *readInterval(std::string_view text, Options &options) {
   static constexpr char kExpected[] =
@@ -129,16 +141,35 @@ const Option options[] = {
      },
      needsCompiler},
     {"data", "KIND",
-     "text:FILE (bytes are tokens, the label is the next byte), npy:DIR "
-     "(NAME.npy per input and "
-     "label) or random (default)",
+     "text:FILE (bytes are tokens, the label is the next one), tokens:PATH (a "
+     "file of tokens: .bin, .u32.bin or .npy; or a folder of them), npy:DIR "
+     "(NAME.npy per input and label) or random (default)",
      [](std::string_view v, Options &o) { return readText(v, o.data); },
+     needsRun | needsValues},
+    {"tokenizer", "bytes|FILE",
+     "for --data=text: what makes tokens of the text: bytes (default), or a "
+     "tokenizer.json of Hugging Face, which needs pip install tokenizers",
+     [](std::string_view v, Options &o) { return readText(v, o.tokenizer); },
+     needsRun | needsValues},
+    {"shuffle", "on|off",
+     "read the data of each epoch in an order that --seed determines (default: "
+     "on for --data=tokens, else off)",
+     [](std::string_view v, Options &o) {
+       o.shuffle = v == "on";
+       return v == "on" || v == "off" ? nullptr : "on or off";
+     },
+     needsRun | needsValues},
+    {"hold-out", "SHARE",
+     "do not train on this share at the end of the data, such as 0.05 or 5% "
+     "(default 0)",
+     [](std::string_view v, Options &o) { return readShare(v, o.holdOut); },
      needsRun | needsValues},
     {"steps", "N",
      "training steps (default 10); 0 only makes the initial parameters",
      [](std::string_view v, Options &o) { return readNumber(v, o.steps); },
      needsRun},
-    {"seed", "N", "seed of initial values and random data (default 0)",
+    {"seed", "N",
+     "seed of initial values, random data and shuffled orders (default 0)",
      [](std::string_view v, Options &o) {
        o.givesSeed = true;
        return readNumber(v, o.seed);
@@ -435,6 +466,14 @@ Status checkTogether(const Options &result,
                       "give one");
   if (result.reportsMemory && !result.dryRun)
     return usageError("'--memory-report' needs '--dry-run'");
+  if (result.tokenizer != "bytes" && result.data.compare(0, 5, "text:") != 0)
+    return usageError("'--tokenizer' needs '--data=text:FILE', got '--data=" +
+                      result.data + "'");
+  // Before anything is compiled.
+  if (Status status =
+          pprt::host::checkDataOptions(result.data, dataOptions(result, 0));
+      !status.ok())
+    return usageError(status.message());
   if (result.dryRun)
     for (const Option &option : options)
       if ((option.needs & needsRun) && seen.count(option.name))

@@ -23,6 +23,12 @@ struct Options {
   std::string input;
   std::string parallelize;
   std::string data = "random";
+  /// `bytes`, or the file of another one.
+  std::string tokenizer = "bytes";
+  /// Whether each epoch has an order of its own; nothing: as the kind has it.
+  std::optional<bool> shuffle;
+  /// The share of the data, at its end, that training does not read.
+  double holdOut = 0;
   /// The target of kernels, or the image of an artifact that runs; empty: the
   /// best one here.
   std::string target;

@@ -10,7 +10,9 @@
 #include "Run.h"
 #include "pprt/Files.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <vector>
 
 using namespace pp::run;
@@ -33,15 +35,18 @@ static std::string pathOfData(const Options &options, const std::string &kind) {
              : "";
 }
 
-/// Whether `output` is an array of the directory that --data names.
-static bool isArrayOf(const std::string &directory, const std::string &output) {
+/// Whether `output` is a file with such a name in the folder that --data names.
+static bool isOneOf(const std::string &folder,
+                    std::initializer_list<const char *> extensions,
+                    const std::string &output) {
   const std::filesystem::path path(output);
   std::error_code error;
-  return !directory.empty() && path.extension() == ".npy" &&
+  return !folder.empty() &&
+         std::find(extensions.begin(), extensions.end(), path.extension()) !=
+             extensions.end() &&
          std::filesystem::exists(path, error) &&
-         std::filesystem::equivalent(path.has_parent_path() ? path.parent_path()
-                                                            : ".",
-                                     directory, error);
+         std::filesystem::equivalent(
+             path.has_parent_path() ? path.parent_path() : ".", folder, error);
 }
 
 Status pp::run::checkOverwrites(const Options &options,
@@ -51,11 +56,14 @@ Status pp::run::checkOverwrites(const Options &options,
       {"--trace", options.trace}, {"--metrics", options.metrics},
       {"--plot", options.plot},   {"--memory-report", options.memoryReport},
       {"--code", options.code}};
-  const std::vector<File> inputs = {{"the input", options.input},
-                                    {"--reference", options.reference},
-                                    {"--parameters", options.parameters},
-                                    {"--data", pathOfData(options, "text:")},
-                                    {"the plan", planFile}};
+  const std::vector<File> inputs = {
+      {"the input", options.input},
+      {"--reference", options.reference},
+      {"--parameters", options.parameters},
+      {"--data", pathOfData(options, "text:")},
+      {"--data", pathOfData(options, "tokens:")},
+      {"--tokenizer", options.tokenizer == "bytes" ? "" : options.tokenizer},
+      {"the plan", planFile}};
   auto refuse = [](const File &output, const std::string &other) {
     return Status(ExitCode::usage, output.what +
                                        " expects another file, got '" +
@@ -70,8 +78,11 @@ Status pp::run::checkOverwrites(const Options &options,
           !(input.what == "--parameters" && output.what == "--save"))
         return refuse(output, input.what[0] == '-' ? "that of " + input.what
                                                    : input.what);
-    if (isArrayOf(pathOfData(options, "npy:"), output.path))
+    if (isOneOf(pathOfData(options, "npy:"), {".npy"}, output.path))
       return refuse(output, "an array of --data");
+    if (isOneOf(pathOfData(options, "tokens:"),
+                {".bin", ".u16", ".u32", ".npy"}, output.path))
+      return refuse(output, "a file of --data");
     for (size_t other = 0; other < i; ++other)
       if (!outputs[other].path.empty() &&
           isSameFile(outputs[other].path, output.path))

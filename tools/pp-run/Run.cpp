@@ -12,6 +12,7 @@
 #include "Run.h"
 #include "../Process.h"
 #include "Compile.h"
+#include "Data.h"
 #include "Fit.h"
 #include "Launch.h"
 #include "Results.h"
@@ -331,16 +332,13 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   if (!resumed)
     return resumed.status();
   const bool goesOn = resumed->checkpoint && !options.resumesParametersOnly;
-  // Random data are made of the seed.
+  // The seed makes random data, and orders others.
   const uint64_t seed =
       goesOn ? resumed->checkpoint->index().seed : options.seed;
   Expected<Batches> batches =
-      Batches::open(options.data, *program.artifact, seed);
-  if (Status status = agree(batches.status()); !status.ok())
-    return status;
-  if (Status status = compareFiles(*world, batches->fingerprint(), "--data");
-      !status.ok())
-    return status;
+      openData(options, *world, *program.artifact, seed);
+  if (!batches)
+    return batches.status();
 
   // A pipe can be read but once.
   std::optional<SafeTensors> parameters;

@@ -18,6 +18,9 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
+/// Bytes that are read of each end of a file to tell it from others.
+constexpr uint64_t kFingerprintPart = 1 << 20;
+
 /// A file open for reading at any offset, from any number of threads.
 class InputFile {
 public:
@@ -36,9 +39,9 @@ public:
   /// before, for example because another process truncates it.
   Status read(uint64_t offset, void *out, size_t count) const;
 
-  /// Returns a checksum of the size and of the first and last MiB: files with
-  /// different fingerprints are different files.
-  Expected<uint32_t> fingerprint() const;
+  /// Returns a checksum of the size and of so many bytes at each end: files
+  /// with different fingerprints are different files.
+  Expected<uint32_t> fingerprint(uint64_t part = kFingerprintPart) const;
 
 private:
   InputFile(std::string name, int descriptor, uint64_t bytes)

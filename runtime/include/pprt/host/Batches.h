@@ -28,10 +28,14 @@ class Batches {
 public:
   /// Opens what `--data` names for the inputs and labels of `artifact`.
   static Expected<Batches> open(const std::string &data,
-                                const ppx::ArtifactT &artifact, uint64_t seed);
+                                const ppx::ArtifactT &artifact,
+                                const DataOptions &options = {});
 
-  /// Differs only where files do.
+  /// Differs only where files, their part, or whether they are shuffled do.
   Expected<uint32_t> fingerprint() const { return dataset->fingerprint(); }
+
+  /// Returns how many samples, rows of a batch, an epoch has; 0: no epoch ends.
+  uint64_t samples() const { return dataset->samples(); }
 
   /// Returns advice to the user about `steps` steps of the data; may be empty.
   std::string describe(uint64_t steps) const {

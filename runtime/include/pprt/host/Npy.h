@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads .npy files of versions 1 and 2 that hold a row-major, little-endian
-// array of f2, f4, f8, i1, i4 or i8, and writes such files.
+// array of f2, f4, f8, i1, i2, i4, i8, u1, u2 or u4, and writes those types of
+// them that models have.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_NPY_H
@@ -22,11 +23,14 @@ public:
   /// Reads and checks the header; elements are read on demand.
   static Expected<NpyFile> open(const std::string &path);
 
-  /// One of f16, f32, f64, i8, i32 and i64.
-  ppx::ElementType element() const { return type; }
+  /// As "f32", "i16" or "u8".
+  const char *typeName() const;
+  bool holdsIntegers() const;
   const std::vector<uint64_t> &shape() const { return dimensions; }
   const std::string &path() const { return file.path(); }
-  Expected<uint32_t> fingerprint() const { return file.fingerprint(); }
+  Expected<uint32_t> fingerprint(uint64_t part = kFingerprintPart) const {
+    return file.fingerprint(part);
+  }
 
   /// Reads `count` elements from element `first` on (row-major) to `out`,
   /// converted to `element`: floats to floats (rounded to nearest even),
@@ -34,16 +38,18 @@ public:
   Status read(uint64_t first, uint64_t count, ppx::ElementType element,
               void *out) const;
 
+  struct [[gnu::visibility("hidden")]] Type;
+
 private:
   explicit NpyFile(InputFile file) : file(std::move(file)) {}
 
   InputFile file;
-  ppx::ElementType type = ppx::ElementType_f32;
+  const Type *type = nullptr;
   std::vector<uint64_t> dimensions;
   uint64_t dataOffset = 0;
 };
 
-/// Writes the array at `data`; `element` is one of these types.
+/// Writes the array at `data`; `element` is f16, f32, f64, i8, i32 or i64.
 Status writeNpy(const std::string &path, ppx::ElementType element,
                 const std::vector<uint64_t> &shape, const void *data);
 

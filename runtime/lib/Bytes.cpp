@@ -78,6 +78,7 @@ static double roundUp(double number) { return std::ceil(number); }
 std::string pprt::printBytes(double bytes) { return print(bytes, keep); }
 
 std::string pprt::printLimit(uint64_t bytes) {
-  return std::to_string(bytes) + " bytes (" + print(double(bytes), roundUp) +
-         ")";
+  const std::string text = std::to_string(bytes) + " bytes";
+  return bytes < 1024 ? text
+                      : text + " (" + print(double(bytes), roundUp) + ")";
 }

@@ -28,8 +28,8 @@ extern const char *const kBytesSyntax;
 /// Prints `980 B`, `8.62 KiB`, `25.9 GiB`: three digits and a unit.
 std::string printBytes(double bytes);
 
-/// Prints a limit, or what it has to be: `2485123 bytes (2.38 MiB)`. The second
-/// is rounded up, so that either suffices as a limit.
+/// Prints a limit, or what it has to be: `2485123 bytes (2.38 MiB)`, `980
+/// bytes`. The second is rounded up, so that either suffices as a limit.
 std::string printLimit(uint64_t bytes);
 
 } // namespace pprt

@@ -63,26 +63,38 @@ OptimizerAttr OptimizerAttr::getDefault(MLIRContext *context,
              /*beta1=*/0.9,
              /*beta2=*/0.999, /*eps=*/1e-8, /*clip=*/0.0, /*warmup=*/0,
              Decay::Constant,
-             /*steps=*/0);
+             /*steps=*/0, /*minLr=*/0.0);
 }
+
+OptimizerAttr OptimizerAttr::withRates(double lr, double weightDecay) const {
+  const double share = getLr() > 0 ? getMinLr() / getLr() : 0;
+  return get(getContext(), getKind(), Real(lr), Real(weightDecay),
+             getMomentum(), getBeta1(), getBeta2(), getEps(), getClip(),
+             getWarmup(), getDecay(), getSteps(), Real(share * lr));
+}
+
 double OptimizerAttr::getRate(int64_t step) const {
   double rate = getLr();
   if (getWarmup() > 0)
     rate *= std::min(1.0, double(step) / getWarmup());
-  if (getDecay() == Decay::Cosine) {
-    const double share =
-        double(step - getWarmup()) / (getSteps() - getWarmup());
-    rate *= 0.5 * (1 + std::cos(M_PI * std::clamp(share, 0.0, 1.0)));
-  }
-  return rate;
+  if (getDecay() == Decay::Constant)
+    return rate;
+  const double share = std::clamp(
+      double(step - getWarmup()) / (getSteps() - getWarmup()), 0.0, 1.0);
+  const double left = getDecay() == Decay::Linear
+                          ? 1 - share
+                          : 0.5 * (1 + std::cos(M_PI * share));
+  const double least = getLr() > 0 ? getMinLr() / getLr() : 0;
+  return rate * (least + (1 - least) * left);
 }
 
 LogicalResult
 OptimizerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                       OptimizerKind, Real lr, Real weightDecay, Real momentum,
                       Real beta1, Real beta2, Real eps, Real clip,
-                      int64_t warmup, Decay, int64_t steps) {
-  for (double number : {lr, weightDecay, momentum, beta1, beta2, eps, clip})
+                      int64_t warmup, Decay decay, int64_t steps, Real minLr) {
+  for (double number :
+       {lr, weightDecay, momentum, beta1, beta2, eps, clip, minLr})
     if (!(number >= 0 && std::isfinite(number)))
       return emitError() << "expects finite hyperparameters of at least 0, got "
                          << number;
@@ -92,6 +104,9 @@ OptimizerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (warmup < 0 || steps < 0)
     return emitError() << "expects warmup and steps of at least 0, got "
                        << warmup << " and " << steps;
+  if (minLr > lr || (minLr > 0 && decay == Decay::Constant))
+    return emitError() << "expects a min_lr of at most lr, with a decay, got "
+                       << double(minLr);
   return success();
 }
 
@@ -104,7 +119,8 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
   OptimizerAttr base = getDefault(parser.getContext(), kind);
   double lr = base.getLr(), weightDecay = base.getWeightDecay(),
          momentum = base.getMomentum(), beta1 = base.getBeta1(),
-         beta2 = base.getBeta2(), eps = base.getEps(), clip = base.getClip();
+         beta2 = base.getBeta2(), eps = base.getEps(), clip = base.getClip(),
+         minLr = 0;
   int64_t warmup = 0, steps = 0;
   Decay decay = Decay::Constant;
   auto parseValue = [&](StringRef key, SMLoc loc) -> ParseResult {
@@ -116,6 +132,7 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
                          .Case("beta2", &beta2)
                          .Case("eps", &eps)
                          .Case("clip", &clip)
+                         .Case("min_lr", &minLr)
                          .Default(nullptr);
     if (number)
       return parser.parseFloat(*number);
@@ -124,7 +141,7 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
     if (key == "steps")
       return parser.parseInteger(steps);
     if (key == "decay")
-      return parseKeyword<Decay>(parser, decay, "constant or cosine",
+      return parseKeyword<Decay>(parser, decay, "constant, linear or cosine",
                                  symbolizeDecay);
     return parser.emitError(loc) << "expects a hyperparameter, got " << key;
   };
@@ -132,7 +149,8 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<OptimizerAttr>(
       parser.getContext(), kind, Real(lr), Real(weightDecay), Real(momentum),
-      Real(beta1), Real(beta2), Real(eps), Real(clip), warmup, decay, steps);
+      Real(beta1), Real(beta2), Real(eps), Real(clip), warmup, decay, steps,
+      Real(minLr));
 }
 /// With the fewest digits that are read back to the same bits.
 static void printShortest(llvm::raw_ostream &os, double value) {
@@ -182,6 +200,8 @@ static void print(OptimizerAttr optimizer, llvm::raw_ostream &os,
     os << ", decay = " << stringifyDecay(optimizer.getDecay());
   if (optimizer.getSteps())
     os << ", steps = " << optimizer.getSteps();
+  if (optimizer.getDecay() != Decay::Constant)
+    number("min_lr", optimizer.getMinLr(), 0);
   os << ">";
 }
 void OptimizerAttr::print(AsmPrinter &printer) const {

@@ -53,6 +53,9 @@ static const PlanKeyInfo table[] = {
 #define PP_PLAN_NAMES(id, key, place, def, with, help, pass)                   \
   {PlanKey::id, key, Place::place, Type::Names, "",  AxisKind::Space, def, 0,  \
    0,           "",  with,         help,        pass},
+#define PP_PLAN_REALS(id, key, place, def, with, help, pass)                   \
+  {PlanKey::id, key, Place::place, Type::Reals, "",  AxisKind::Space, def, 0,  \
+   0,           "",  with,         help,        pass},
 #include "pp/IR/PlanKeys.def"
 };
 
@@ -99,6 +102,20 @@ static std::optional<std::pair<double, double>> parsePair(StringRef text) {
   if (!a || !b || *a >= 1 || *b >= 1)
     return std::nullopt;
   return std::pair(*a, *b);
+}
+
+std::optional<SmallVector<RealOf>> pp::parseReals(StringRef text) {
+  SmallVector<StringRef> entries;
+  text.split(entries, ',');
+  SmallVector<RealOf> reals;
+  for (StringRef entry : entries) {
+    const auto [pattern, number] = entry.rsplit(':');
+    const std::optional<double> real = parseReal(number.trim());
+    if (pattern.trim().empty() || !real)
+      return std::nullopt;
+    reals.push_back({pattern.trim().str(), *real});
+  }
+  return reals;
 }
 
 /// `a, b or c`
@@ -152,6 +169,10 @@ std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {
     return pprt::parseBytes(value.str()) ? "" : pprt::kBytesSyntax;
   case Type::Names:
     return value.trim(" ,").empty() ? "names, separated by commas" : "";
+  case Type::Reals:
+    return parseReals(value) ? ""
+                             : "PATTERN:NUMBER, separated by commas, as "
+                               "*.bias:0,wte.*:1e-4";
   }
   llvm_unreachable("every type is listed");
 }
@@ -231,9 +252,27 @@ bool PlanOptions::hasEffect(PlanKey key) const {
   const SmallVector<PlanKey, 3> needed = info.getNeeded();
   StringRef words = StringRef(info.onlyWith).split('=').second;
   if (!words.empty())
-    return isOneOf(words, getWord(needed.front()));
+    return isOneOf(words, getWord(needed.front())) &&
+           (!isSet(needed.front()) || hasEffect(needed.front()));
   return needed.empty() ||
          any_of(needed, [&](PlanKey other) { return isPresent(other); });
+}
+
+/// A sweep over a key says what would happen anyway, or dp=1 beside zero=1.
+bool PlanOptions::isMeantIdle(PlanKey key) const {
+  const PlanKeyInfo &info = getInfo(key);
+  const auto isGivenAxis = [&](PlanKey other) {
+    return getInfo(other).place == Place::Axis && isSet(other);
+  };
+  if (info.needsDevices() && any_of(table, [&](const PlanKeyInfo &other) {
+        return other.kind != AxisKind::Time && isGivenAxis(other.key);
+      }))
+    return true;
+  return getWord(key) == info.byDefault ||
+         any_of(info.getNeeded(), [&](PlanKey other) {
+           return isGivenAxis(other) ||
+                  (isSet(other) && !hasEffect(other) && isMeantIdle(other));
+         });
 }
 
 std::string PlanOptions::check() const {
@@ -245,7 +284,7 @@ std::string PlanOptions::check() const {
   }
   for (const auto &[key, value] : values) {
     const PlanKeyInfo &info = getInfo(key);
-    if (hasEffect(key))
+    if (hasEffect(key) || isMeantIdle(key))
       continue;
     if (!info.onlyWith.contains('='))
       return explainIdle(info, info.needsDevices() ? "one" : "none");
@@ -255,9 +294,9 @@ std::string PlanOptions::check() const {
   if (getWord(PlanKey::Remat) == "auto" && !isSet(PlanKey::MemoryLimit))
     return "'remat=auto' expects memory-limit=BYTES of a rank beside it, got "
            "none; pp-run's --memory-limit only checks";
-  if (getWord(PlanKey::Decay) == "cosine" &&
+  if (getWord(PlanKey::Decay) != "constant" &&
       getInt(PlanKey::DecaySteps) <= getInt(PlanKey::Warmup))
-    return "'decay' expects steps above warmup for a cosine, got " +
+    return "'decay' expects steps above warmup, got " +
            getWord(PlanKey::DecaySteps).str() + " and " +
            getWord(PlanKey::Warmup).str();
   return "";

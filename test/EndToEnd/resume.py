@@ -30,7 +30,7 @@ STEPS = 9
 # Of each strategy one, in turn; what the models know beyond strategies.KEYS.
 EXTRAS = ["", "warmup=4", "precision=f16 warmup=3", "precision=bf16", "clip=0.3", "precision=f16 clip=0.3"]
 ENGINES = ["threads", "mpi", "threads", "mpi", "threads", "cuda"]
-COUNT, ALL, PAIRS, ALL_PAIRS = 14, 60, 8, 40
+COUNT, ALL, PAIRS, ALL_PAIRS = 12, 60, 5, 40
 BOUND = 1e-10
 
 

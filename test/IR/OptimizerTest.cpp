@@ -24,6 +24,9 @@ TEST(Optimizer, RateRisesThenStaysOrFalls) {
             std::vector<double>(6, 0.5));
   EXPECT_EQ(ratesOf("#pp.optimizer<sgd, lr = 1.0, warmup = 4>"),
             (std::vector<double>{0.25, 0.5, 0.75, 1, 1, 1}));
+  EXPECT_EQ(ratesOf("#pp.optimizer<sgd, lr = 1.0, decay = linear, steps = 4, "
+                    "min_lr = 0.5>"),
+            (std::vector<double>{0.875, 0.75, 0.625, 0.5, 0.5, 0.5}));
   const std::vector<double> cosine = ratesOf(
       "#pp.optimizer<adam, lr = 1.0, warmup = 2, decay = cosine, steps = 4>");
   const double expected[] = {0.5, 1, 0.5, 0, 0, 0};

@@ -165,11 +165,44 @@ TEST(Optimizer, RateWarmsUpAndFalls) {
                return w - rate(t) * g;
              }));
   expectNear({rates}, {{rate(1), rate(2), rate(3)}});
+  // Along a line, to a rate that is left.
+  const auto linear = [](int t) {
+    return t <= 2 ? 0.1 * t / 2 : t == 3 ? 0.06 : 0.02;
+  };
+  expectNear(train(context,
+                   "#pp.optimizer<sgd, lr = 0.1, warmup = 2, decay = linear, "
+                   "steps = 4, min_lr = 0.02>",
+                   kStart, kGradients, &rates),
+             expected([&](int t, size_t, double w, double g) {
+               return w - linear(t) * g;
+             }));
+  rates.clear();
   // Without what Adam makes of it.
   rates.clear();
   train(context, "#pp.optimizer<adamw, " + schedule, kStart, kGradients,
         &rates);
   expectNear({rates}, {{rate(1), rate(2), rate(3)}});
+}
+
+// The last pattern that matches counts; the other one is of no parameter.
+TEST(Optimizer, ParametersHaveRatesOfTheirOwn) {
+  Context context;
+  const std::string plan = "#pp.optimizer<sgd, lr = 0.1, weight_decay = 0.2, "
+                           "decay = linear, steps = 4, min_lr = 0.05>, ";
+  for (const char *of : {"lr.of = \"*:0.7, w:0.3\", ", ""}) {
+    const double lr = *of ? 0.3 : 0.1;
+    for (const char *decayOf : {"weight_decay.of = \"w*:0\"", ""}) {
+      const double decay = *decayOf ? 0 : 0.2;
+      const std::string text = plan + of + decayOf;
+      std::vector<double> rates;
+      expectNear(train(context, text.substr(0, text.find_last_not_of(", ") + 1),
+                       kStart, kGradients, &rates),
+                 expected([&](int t, size_t, double w, double g) {
+                   // Half of it is left at the end.
+                   return w - lr * (1 - 0.5 * t / 4) * (g + decay * w);
+                 }));
+    }
+  }
 }
 
 } // namespace

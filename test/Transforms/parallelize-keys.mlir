@@ -56,6 +56,19 @@
 // ORDER: 'schedule' has an effect with microbatches above 1 only, got none: choose that, or leave schedule out
 
 // RUN: not pp-opt %s --pp-parallelize="microbatches=2 bucket=0" 2>&1 | FileCheck %s --check-prefix=ALONE
+// What a sweep says is no mistake: a default, or an axis of one device.
+// RUN: pp-opt %s --pp-parallelize="vocab=auto zero.gather=step dp=1 zero=3 tp=1 sequence=true microbatches=1 schedule=gpipe bucket=0 stop-after=graph" | FileCheck %s --check-prefix=SWEEP
+// SWEEP: pp.plan = #pp.plan<mesh = <[]>, threads = 1, numerics
+
+// RUN: not pp-opt %s --pp-parallelize="lr.of=w" 2>&1 | FileCheck %s --check-prefix=RATES
+// RATES: 'lr.of' expects PATTERN:NUMBER, separated by commas, as *.bias:0,wte.*:1e-4, got 'w'
+// RUN: not pp-opt %s --pp-parallelize="optimizer=sgd weight_decay.of=none*:0" 2>&1 | FileCheck %s --check-prefix=NOBODY
+// NOBODY: 'weight_decay.of' expects patterns of parameters, got 'none*', which matches none
+// RUN: not pp-opt %s --pp-parallelize="optimizer=sgd min_lr=0.1" 2>&1 | FileCheck %s --check-prefix=LEAST
+// LEAST: 'min_lr' has an effect with decay=linear or cosine only, got decay=constant
+// RUN: not pp-opt %s --pp-parallelize="optimizer=sgd lr=0.1 decay=linear steps=3 min_lr=0.2" 2>&1 | FileCheck %s --check-prefix=MORE
+// MORE: expects a min_lr of at most lr, with a decay, got
+
 // ALONE: 'bucket' has an effect with several devices only, got one: choose that, or leave bucket out
 
 // RUN: not pp-opt %s --pp-parallelize="plan=%t.plan dp=2" 2>&1 | FileCheck %s --check-prefix=BESIDE

@@ -132,7 +132,8 @@ def PP_OptimizerKind : PP_I32Enum<"OptimizerKind", "an optimizer, as torch.optim
   I32EnumAttrCase<"Adam", 2, "adam">, I32EnumAttrCase<"AdamW", 3, "adamw">
 ]>;
 def PP_Decay : PP_I32Enum<"Decay", "how the learning rate falls after warm-up", [
-  I32EnumAttrCase<"Constant", 0, "constant">, I32EnumAttrCase<"Cosine", 1, "cosine">
+  I32EnumAttrCase<"Constant", 0, "constant">, I32EnumAttrCase<"Cosine", 1, "cosine">,
+  I32EnumAttrCase<"Linear", 2, "linear">
 ]>;
 
 //===----------------------------------------------------------------------===//
@@ -264,8 +265,8 @@ def PP_OptimizerAttr : PP_Attr<"Optimizer", "optimizer"> {
   let description = [{
     Defaults and definitions are those of `torch.optim`; `clip` is the largest
     global gradient norm (0: none); the learning rate rises linearly over
-    `warmup` steps, then stays (`constant`) or falls to 0 at step `steps`
-    along half a cosine (`cosine`).
+    `warmup` steps, then stays (`constant`) or falls to `min_lr` at step `steps`
+    along a line (`linear`) or half a cosine (`cosine`).
 
     ```mlir
     #pp.optimizer<adamw, lr = 1.0e-3, weight_decay = 1.0e-2, clip = 1.0>
@@ -274,10 +275,13 @@ def PP_OptimizerAttr : PP_Attr<"Optimizer", "optimizer"> {
   let parameters = (ins "::pp::OptimizerKind":$kind, "::pp::Real":$lr,
     "::pp::Real":$weightDecay, "::pp::Real":$momentum, "::pp::Real":$beta1, "::pp::Real":$beta2,
     "::pp::Real":$eps, "::pp::Real":$clip, "int64_t":$warmup, "::pp::Decay":$decay,
-    "int64_t":$steps);
+    "int64_t":$steps, "::pp::Real":$minLr);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    /// The same for parameters with rates of their own; `min_lr` is as small a
+    /// share of the learning rate as here.
+    OptimizerAttr withRates(double lr, double weightDecay) const;
     /// `kind` with the defaults of torch.optim.
     static OptimizerAttr getDefault(::mlir::MLIRContext *context, OptimizerKind kind);
     /// The learning rate of a step; the first is step 1.

@@ -30,13 +30,14 @@ enum class PlanKey : unsigned {
 #define PP_PLAN_RATES(id, ...) id,
 #define PP_PLAN_BYTES(id, ...) id,
 #define PP_PLAN_NAMES(id, ...) id,
+#define PP_PLAN_REALS(id, ...) id,
 #include "pp/IR/PlanKeys.def"
 };
 
 /// A row of the table.
 struct PlanKeyInfo {
   enum class Place { Axis, Setting, Seeds, Optimizer };
-  enum class Type { Int, Real, Word, Pair, Links, Rates, Bytes, Names };
+  enum class Type { Int, Real, Word, Pair, Links, Rates, Bytes, Names, Reals };
 
   PlanKey key;
   llvm::StringLiteral name;
@@ -84,6 +85,14 @@ std::string explainMisfit(const PlanKeyInfo &info, llvm::StringRef value);
 /// it needs, or "one" device.
 std::string explainIdle(const PlanKeyInfo &info, llvm::StringRef got);
 
+/// A number for all names that a pattern matches.
+struct RealOf {
+  std::string pattern;
+  double number;
+};
+/// Reads `wte.*:1e-4, *.bias:0`; nothing if it is no such list.
+std::optional<llvm::SmallVector<RealOf>> parseReals(llvm::StringRef text);
+
 /// One line per key: its name, help, words and default.
 std::string describePlanKeys();
 
@@ -119,6 +128,8 @@ public:
 
   /// True if `key` has an effect beside the other keys.
   bool hasEffect(PlanKey key) const;
+  /// Whether a key without effect is no mistake.
+  bool isMeantIdle(PlanKey key) const;
 
   /// The first error that does not depend on the module: a value that does not
   /// fit its key, or has no effect beside the others. Empty if there is none.

@@ -52,7 +52,8 @@ buildOptimizer(MLIRContext *context, const PlanOptions &options,
       choose(PlanKey::Eps, base.getEps()),
       choose(PlanKey::Clip, base.getClip()), options.getInt(PlanKey::Warmup),
       *symbolizeDecay(options.getWord(PlanKey::Decay)),
-      options.getInt(PlanKey::DecaySteps));
+      options.getInt(PlanKey::DecaySteps),
+      Real(options.getReal(PlanKey::MinLr).value_or(0)));
 }
 
 LogicalResult pp::checkHasNoPlan(ModuleOp module) {
@@ -80,7 +81,8 @@ LogicalResult pp::buildPlan(ModuleOp module, const PlanOptions &options) {
     plan = plan.withOptimizer(optimizer);
   }
   for (const PlanKeyInfo &info : getPlanKeys())
-    if (info.isSetting() && options.isSet(info.key))
+    if (info.isSetting() && options.isSet(info.key) &&
+        options.hasEffect(info.key))
       plan = plan.withSetting(info.key, options.getWord(info.key));
   plan = withDefaults(plan);
   if (failed(PlanAttr::verify(emitError, mesh, plan.getSeeds(), plan.getCuts(),

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "UpdateRules.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/Analysis/Seeds.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
 #include "pp/IR/PlanKeys.h"
@@ -34,6 +35,7 @@ struct Update {
   Value newValue;
   /// Times the loss's scale, if it has one; else the same.
   Value scaled;
+  OptimizerAttr rule = {};
 };
 
 /// A state argument and its value after the step.
@@ -44,8 +46,8 @@ struct State {
 
 class OptimizerBuilder {
 public:
-  OptimizerBuilder(func::FuncOp main, OptimizerAttr optimizer)
-      : main(main), optimizer(optimizer),
+  OptimizerBuilder(func::FuncOp main, PlanAttr plan)
+      : main(main), plan(plan), optimizer(plan.getOptimizer()),
         terminator(main.getBody().front().getTerminator()),
         builder(terminator) {}
 
@@ -53,6 +55,10 @@ public:
 
 private:
   LogicalResult collectUpdates();
+  /// Gives parameters that lr.of and weight_decay.of name rates of their own.
+  LogicalResult chooseRates();
+  template <typename Function>
+  LogicalResult forEachOf(PlanKey key, Function &&set);
   /// Reads the scale of the loss, if it has one: finds whether gradients are
   /// finite, divides them, and updates the scale.
   void buildUnscaling();
@@ -73,6 +79,7 @@ private:
   void replaceResults(bool keepGradients);
 
   func::FuncOp main;
+  PlanAttr plan;
   OptimizerAttr optimizer;
   Operation *terminator;
   OpBuilder builder;
@@ -153,7 +160,7 @@ void OptimizerBuilder::buildUpdate(Update &update, const StepScalars &scalars) {
   for (StringRef prefix : stateNames(optimizer))
     oldStates.push_back(addState(prefix, update));
   UpdatedValues updated =
-      applyRule(math, optimizer, scalars, value, gradient, oldStates);
+      applyRule(math, update.rule, scalars, value, gradient, oldStates);
   update.newValue =
       keepIfSkipped(math, parameter, math.convert(updated.value, element));
   for (auto [prefix, old, state] :
@@ -258,8 +265,18 @@ void OptimizerBuilder::build() {
     mark(last, -1);
     metrics.push_back({"grad_norm", norm});
   }
-  for (Update &update : updates)
-    buildUpdate(update, scalars);
+  // Parameters of one rule share their scalars.
+  llvm::SmallDenseMap<Attribute, StepScalars> ofRule = {{optimizer, scalars}};
+  for (Update &update : updates) {
+    auto [its, isNew] = ofRule.try_emplace(update.rule);
+    if (isNew) {
+      last = terminator->getPrevNode();
+      its->second = buildStepScalars(math, update.rule, step, element);
+      its->second.clip = scalars.clip;
+      mark(last, -1);
+    }
+    buildUpdate(update, its->second);
+  }
 }
 
 void OptimizerBuilder::replaceResults(bool keepGradients) {
@@ -296,13 +313,49 @@ void OptimizerBuilder::replaceResults(bool keepGradients) {
   setSignature(main, ofArguments, attributes);
 }
 
+/// Calls set(update, number) for each parameter that a key of the plan names.
+template <typename Function>
+LogicalResult OptimizerBuilder::forEachOf(PlanKey key, Function &&set) {
+  const StringRef text = plan.getWord(key);
+  if (text.empty())
+    return success();
+  const SmallVector<RealOf> reals = *parseReals(text); // was verified
+  for (const RealOf &real : reals) {
+    bool isUsed = false;
+    for (Update &update : updates)
+      if (matchesPattern(real.pattern, update.name)) {
+        set(update, real.number);
+        isUsed = true;
+      }
+    if (!isUsed)
+      return main.emitError("'")
+             << getInfo(key).name << "' expects patterns of parameters, got '"
+             << real.pattern << "', which matches none";
+  }
+  return success();
+}
+
+LogicalResult OptimizerBuilder::chooseRates() {
+  for (Update &update : updates)
+    update.rule = optimizer;
+  if (failed(forEachOf(PlanKey::LrOf, [](Update &update, double number) {
+        update.rule =
+            update.rule.withRates(number, update.rule.getWeightDecay());
+      })))
+    return failure();
+  return forEachOf(PlanKey::WeightDecayOf, [](Update &update, double number) {
+    update.rule = update.rule.withRates(update.rule.getLr(), number);
+  });
+}
+
 LogicalResult OptimizerBuilder::run(bool keepGradients) {
-  if (optimizer.getDecay() == Decay::Cosine &&
+  if (optimizer.getDecay() != Decay::Constant &&
       optimizer.getSteps() <= optimizer.getWarmup())
-    return main.emitError("expects more steps than warm-up steps for a cosine "
-                          "learning rate, got ")
+    return main.emitError(
+               "expects more steps than warm-up steps for a learning "
+               "rate that falls, got ")
            << optimizer.getSteps() << " and " << optimizer.getWarmup();
-  if (failed(collectUpdates()))
+  if (failed(collectUpdates()) || failed(chooseRates()))
     return failure();
   build();
   replaceResults(keepGradients);
@@ -323,8 +376,7 @@ struct AddOptimizerPass : pp::impl::AddOptimizerBase<AddOptimizerPass> {
           *symbolizeOptimizerKind(getInfo(PlanKey::Optimizer).byDefault)));
       getOperation()->setAttr(attrs::kPlan, *plan);
     }
-    if (failed(
-            OptimizerBuilder(*main, plan->getOptimizer()).run(keepGradients)))
+    if (failed(OptimizerBuilder(*main, *plan).run(keepGradients)))
       return signalPassFailure();
     getOperation()->setAttr(attrs::kLevel,
                             LevelAttr::get(&getContext(), Level::Graph));

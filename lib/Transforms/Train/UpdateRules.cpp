@@ -114,7 +114,8 @@ bool pp::needsStep(OptimizerAttr optimizer) {
          optimizer.getDecay() != Decay::Constant;
 }
 
-/// lr, times t / warmup while that is below 1, times half a cosine after.
+/// lr, times t / warmup while that is below 1, times what the decay leaves:
+/// from 1 down to min_lr / lr.
 static Value buildRate(Arithmetic &math, OptimizerAttr optimizer, Value t) {
   Value rate = math.scalar(optimizer.getLr());
   Value one = math.scalar(1.0);
@@ -122,13 +123,22 @@ static Value buildRate(Arithmetic &math, OptimizerAttr optimizer, Value t) {
   if (warmup > 0)
     rate = math.mul(rate,
                     math.binary<MinOp>(math.div(t, math.scalar(warmup)), one));
-  if (optimizer.getDecay() == Decay::Cosine) {
+  if (optimizer.getDecay() != Decay::Constant) {
     Value elapsed = math.sub(t, math.scalar(warmup));
     Value share = math.div(elapsed, math.scalar(optimizer.getSteps() - warmup));
     share =
         math.binary<MinOp>(math.binary<MaxOp>(share, math.scalar(0.0)), one);
-    Value wave = math.unary<CosOp>(math.mul(share, math.scalar(M_PI)));
-    rate = math.mul(rate, math.mul(math.scalar(0.5), math.add(one, wave)));
+    Value left;
+    if (optimizer.getDecay() == Decay::Cosine) {
+      Value wave = math.unary<CosOp>(math.mul(share, math.scalar(M_PI)));
+      left = math.mul(math.scalar(0.5), math.add(one, wave));
+    } else {
+      left = math.sub(one, share);
+    }
+    if (const double least = optimizer.getMinLr(); least > 0)
+      left = math.add(math.scalar(least / optimizer.getLr()),
+                      math.scale(left, 1 - least / optimizer.getLr()));
+    rate = math.mul(rate, left);
   }
   return rate;
 }

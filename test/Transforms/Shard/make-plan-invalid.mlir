@@ -11,7 +11,7 @@
 // What the others leave without use is a mistake, too.
 // RUN: not pp-opt %s --pp-make-plan="lr=0.1" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not pp-opt %s --pp-make-plan="optimizer=sgd betas=0.9,0.9" 2>&1 | FileCheck %s --check-prefix=UNUSED
-// RUN: not pp-opt %s --pp-make-plan="dp=1 zero=1" 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not pp-opt %s --pp-make-plan="tp=2 zero=1" 2>&1 | FileCheck %s --check-prefix=AXIS
 // RUN: not pp-opt %s --pp-make-plan="zero=1" 2>&1 | FileCheck %s --check-prefix=AXIS
 
 // DEGREE: error: 'dp' expects a number from 1 to 16777216, got '0'
@@ -19,7 +19,7 @@
 // OPTIMIZER: error: 'optimizer' expects sgd, momentum, adam or adamw, got 'lion'
 // BETAS: error: 'betas' expects two numbers below 1, as 0.9,0.999, got '0.9'
 // BETA: error: 'betas' expects two numbers below 1, as 0.9,0.999, got '0.9,1.5'
-// COSINE: error: 'decay' expects steps above warmup for a cosine, got 0 and 0
+// COSINE: error: 'decay' expects steps above warmup, got 0 and 0
 // FINITE: error: 'lr' expects a finite number from 0 on, got 'inf'
 // THREADS: error: 'threads' expects a number from 1 to 1024, got '1025'
 // MESH: error: expects a mesh of at most 2147483648 positions, got more with axis "tp" of size 65536

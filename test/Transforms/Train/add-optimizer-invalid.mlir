@@ -20,7 +20,7 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<sgd
 // -----
 
 module attributes {pp.plan = #pp.plan<mesh = <[]>, optimizer = #pp.optimizer<sgd, lr = 1.0, warmup = 5, decay = cosine, steps = 5>, threads = 1>} {
-  // expected-error@+1 {{expects more steps than warm-up steps for a cosine learning rate, got 5 and 5}}
+  // expected-error@+1 {{expects more steps than warm-up steps for a learning rate that falls, got 5 and 5}}
   func.func @main(%w: tensor<f32> {pp.role = #pp.role<param>, pp.name = "w"})
       -> (tensor<f32>, tensor<f32> {pp.role = #pp.role<gradient>, pp.name = "w"}) {
     return %w, %w : tensor<f32>, tensor<f32>

@@ -23,12 +23,14 @@ Expected<Checkpoint> Checkpoint::open(const std::string &path) {
   std::string folder = path;
   std::error_code error;
   if (!std::filesystem::exists(path + "/" + kIndexFile, error)) {
-    const std::vector<uint64_t> steps = stepsOf(path);
-    if (steps.empty())
+    const Expected<std::vector<uint64_t>> steps = stepsOf(path);
+    if (!steps)
+      return steps.status();
+    if (steps->empty())
       return bad(path + ": expects a checkpoint, or a folder of them, got " +
                  (std::filesystem::exists(path, error) ? "no whole one in it"
                                                        : "no such folder"));
-    folder = stepFolder(path, steps.back());
+    folder = stepFolder(path, steps->back());
   }
   const std::string name = folder + "/" + kIndexFile;
   const Expected<std::string> text = readFile(name, kMostIndexBytes);
@@ -37,26 +39,16 @@ Expected<Checkpoint> Checkpoint::open(const std::string &path) {
   Expected<CheckpointIndex> index = parseIndex(name, *text);
   if (!index)
     return index.status();
-  Checkpoint result(folder, std::move(*index));
-  // A file that lacks is told before the model is compiled.
-  for (const auto &[tensor, its] : result.its.tensors)
-    for (const ArgumentPart &part : its.parts)
-      if (Status status = result.openFile(part.rank); !status.ok())
-        return status;
-  for (const auto &[tensor, its] : result.its.tensors)
-    for (const ArgumentPart &part : its.parts)
-      if (Status status =
-              result.files.at(part.rank).expect(tensor, its.element, part.size);
-          !status.ok())
-        return status;
-  return Expected<Checkpoint>(std::move(result));
+  return Checkpoint(folder, std::move(*index));
 }
 
-Status Checkpoint::openFile(uint32_t rank) {
-  if (files.count(rank))
-    return {};
+Expected<SafeTensors> Checkpoint::openFile(uint32_t rank) const {
   const std::string path = folder + "/" + rankFile(rank);
   Expected<SafeTensors> file = SafeTensors::open(path);
+  std::error_code error;
+  const bool lacks = !file && !std::filesystem::exists(path, error) && !error;
+  if (!file && !lacks && file.status().code() != ExitCode::badParameters)
+    return file; // the system's fault
   if (!file)
     return bad(file.status().message() + "; the checkpoint is not whole: go on "
                                          "from an earlier one");
@@ -64,12 +56,54 @@ Status Checkpoint::openFile(uint32_t rank) {
   if (id == file->metadata().end() || id->second != its.id)
     return bad(path + ": expects the file of checkpoint " + its.id + ", got " +
                (id == file->metadata().end() ? "that of none" : id->second));
-  files.emplace(rank, std::move(*file));
-  return {};
+  return file;
+}
+
+Expected<const SafeTensors *> Checkpoint::fileOf(uint32_t rank) {
+  constexpr size_t mostOpen = 64;
+  auto found = files.find(rank);
+  if (found == files.end()) {
+    Expected<SafeTensors> file = openFile(rank);
+    if (!file)
+      return file.status();
+    if (files.size() == mostOpen)
+      files.clear();
+    found = files.emplace(rank, std::move(*file)).first;
+  }
+  return &found->second;
+}
+
+Status Checkpoint::checkFiles() const {
+  std::map<uint32_t, std::vector<std::string>> tensors; // by rank
+  for (const auto &[name, tensor] : its.tensors)
+    for (const ArgumentPart &part : tensor.parts)
+      tensors[part.rank].push_back(name);
+  for (const auto &[rank, names] : tensors) {
+    const Expected<SafeTensors> file = openFile(rank);
+    if (!file)
+      return file.status();
+    for (const std::string &name : names)
+      for (const ArgumentPart &part : its.tensors.at(name).parts)
+        if (part.rank == rank)
+          if (Status status =
+                  file->expect(name, its.tensors.at(name).element, part.size);
+              !status.ok())
+            return status;
+  }
+  return metrics().status();
 }
 
 Expected<std::string> Checkpoint::metrics() const {
-  return readFile(folder + "/" + kMetricsFile, uint64_t(1) << 40);
+  const std::string path = folder + "/" + kMetricsFile;
+  Expected<std::string> lines = readFile(path, uint64_t(1) << 40);
+  std::error_code error;
+  if (!lines && std::filesystem::exists(path, error))
+    return lines;
+  if (!lines || digestOf(lines->data(), lines->size()) != its.metricsDigest)
+    return bad(path + ": expects the lines that were written, got " +
+               (lines ? "others" : "no file") +
+               "; the checkpoint is damaged: go on from an earlier one");
+  return lines;
 }
 
 static std::string print(ppx::ElementType element,
@@ -116,15 +150,28 @@ Status Checkpoint::expect(const ppx::ArtifactT &artifact,
   return {};
 }
 
-/// Compares the digest of a tensor with the one that was written.
-static Status compare(const SafeTensors &file, const std::string &name,
-                      const std::string &digest) {
+Status Checkpoint::check(const SafeTensors &file, uint32_t rank,
+                         const std::string &name,
+                         const std::vector<ElementRun> &runs, uint64_t width) {
   const auto written = file.metadata().find(kDigestKey + name);
-  if (written != file.metadata().end() && written->second == digest)
-    return {};
-  return bad(file.path() + ": expects '" + name +
-             "' as it was written, got another digest; the file is damaged: go "
-             "on from an earlier checkpoint");
+  const std::string digests =
+      written == file.metadata().end() ? "" : written->second;
+  for (const ElementRun &run : runs)
+    for (uint64_t piece = run.first * width / kPieceBytes;
+         piece * kPieceBytes < (run.first + run.count) * width; ++piece) {
+      if (!checked.emplace(rank, name, piece).second)
+        continue;
+      const Expected<std::string> found =
+          file.digest(name, piece * kPieceBytes, kPieceBytes);
+      if (!found)
+        return found.status();
+      if (piece * kDigits + kDigits > digests.size() ||
+          digests.compare(piece * kDigits, kDigits, *found) != 0)
+        return bad(file.path() + ": expects '" + name +
+                   "' as it was written, got another digest; the file is "
+                   "damaged: go on from an earlier checkpoint");
+    }
+  return {};
 }
 
 namespace {
@@ -172,40 +219,35 @@ Status Checkpoint::read(const std::string &name,
       overlap.add(run.first, run.count, place, width);
       place += run.count;
     }
-    const SafeTensors &file = files.at(part.rank);
-    const std::vector<ElementRun> &found = overlap.runs;
-    const bool isNew = checked.emplace(&file, name).second,
-               isWhole = found.size() == 1 && found[0].count == place;
-    // What is taken whole is not read twice.
-    if (isNew && !isWhole) {
-      const Expected<std::string> digest = file.digest(name);
-      const Status status =
-          digest ? compare(file, name, *digest) : digest.status();
-      if (!status.ok())
-        return status;
-    }
-    if (Status status = file.read(name, tensor.element, part.size, found);
+    const Expected<const SafeTensors *> file = fileOf(part.rank);
+    if (!file)
+      return file.status();
+    // Of what is read: a piece is in the page cache when its slices are taken.
+    if (Status status = check(**file, part.rank, name, overlap.runs, width);
         !status.ok())
       return status;
-    if (isNew && isWhole)
-      if (Status status =
-              compare(file, name, digestOf(found[0].values, place * width));
-          !status.ok())
-        return status;
+    if (Status status =
+            (*file)->read(name, tensor.element, part.size, overlap.runs);
+        !status.ok())
+      return status;
   }
   return {};
 }
 
 Status Checkpoint::load(Session &session, bool ofModelAlone) {
+  Status status;
   for (uint32_t i = 0; i < session.artifact().arguments.size(); ++i) {
     const ppx::ArgumentT &argument = *session.artifact().arguments[i];
     if (!its.tensors.count(argument.name) ||
         (ofModelAlone && !argument.is_models))
       continue;
-    if (Status status = session.readArgument(
-            i, [&](const auto &runs) { return read(argument.name, runs); });
-        !status.ok())
-      return status;
+    status = session.readArgument(
+        i, [&](const auto &runs) { return read(argument.name, runs); });
+    if (!status.ok())
+      break;
   }
-  return {};
+  // An open file keeps its place on the disk when it is removed.
+  files.clear();
+  checked.clear();
+  return status;
 }

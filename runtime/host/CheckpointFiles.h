@@ -17,7 +17,10 @@ inline constexpr char kIndexFile[] = "index.json";
 inline constexpr char kMetricsFile[] = "metrics.jsonl";
 /// Metadata of a rank's file.
 inline constexpr char kIdKey[] = "checkpoint", kDigestKey[] = "xxh3.";
-inline constexpr uint64_t kMostIndexBytes = uint64_t(1) << 30;
+inline constexpr uint64_t kMostIndexBytes = uint64_t(64) << 20;
+/// A digest is of so many bytes of a tensor; those of all its pieces follow
+/// each other, of so many digits each.
+inline constexpr uint64_t kPieceBytes = uint64_t(4) << 20, kDigits = 16;
 
 std::string rankFile(uint32_t rank);
 

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: text from a file that nobody vouches for. Out: an index whose parts are boxes
-// that tile their tensors.
+// In: text from a file that nobody vouches for. Out: an index whose parts are
+// boxes that tile their tensors.
 //
 //===----------------------------------------------------------------------===//
 #include "Digest.h"
@@ -21,7 +21,8 @@ using pprt::Expected;
 using pprt::Session;
 using pprt::Status;
 using namespace pprt::ppx;
-using Json = nlohmann::ordered_json;
+// Sorted by name, so that its text does not depend on the order in a file.
+using Json = nlohmann::json;
 
 static constexpr char kFormat[] = "pp checkpoint";
 static constexpr uint64_t kVersion = 1;
@@ -30,13 +31,15 @@ CheckpointIndex pprt::host::indexOf(const Session &session) {
   CheckpointIndex index;
   const ArtifactT &artifact = session.artifact();
   index.plan = artifact.plan;
+  for (const auto &argument : artifact.arguments)
+    if (argument->role == Role_input || argument->role == Role_label)
+      index.inputs[argument->name] = argument->shape;
+    else
+      index.tensors[argument->name] = {
+          argument->element, argument->shape, argument->is_models, {}};
   for (ArgumentPart &part : argumentParts(session.artifact(), session.mesh())) {
-    const ArgumentT &argument = *artifact.arguments[part.argument];
-    CheckpointTensor &tensor = index.tensors[argument.name];
-    tensor.element = argument.element;
-    tensor.shape = argument.shape;
-    tensor.isModels = argument.is_models;
-    tensor.parts.push_back(std::move(part));
+    const std::string &name = artifact.arguments[part.argument]->name;
+    index.tensors[name].parts.push_back(std::move(part));
   }
   return index;
 }
@@ -48,12 +51,17 @@ static std::string digestOfRest(const Json &json) {
 }
 
 std::string pprt::host::printIndex(const CheckpointIndex &index) {
-  Json json = {
-      {"format", kFormat},        {"version", kVersion},
-      {"step", index.step},       {"seed", index.seed},
-      {"id", index.id},           {"plan", index.plan},
-      {"data", index.data},       {"data_fingerprint", index.dataFingerprint},
-      {"tensors", Json::object()}};
+  Json json = {{"format", kFormat},
+               {"version", kVersion},
+               {"step", index.step},
+               {"seed", index.seed},
+               {"id", index.id},
+               {"plan", index.plan},
+               {"data", index.data},
+               {"data_fingerprint", index.dataFingerprint},
+               {"metrics_digest", index.metricsDigest},
+               {"inputs", index.inputs},
+               {"tensors", Json::object()}};
   for (const auto &[name, tensor] : index.tensors) {
     Json parts = Json::array();
     for (const ArgumentPart &part : tensor.parts)
@@ -194,9 +202,15 @@ Expected<CheckpointIndex> pprt::host::parseIndex(const std::string &name,
       !read(fieldOf(json, "plan"), index.plan) ||
       !read(fieldOf(json, "data"), index.data) ||
       !read(fieldOf(json, "data_fingerprint"), fingerprint) ||
-      fingerprint > UINT32_MAX || !fieldOf(json, "tensors").is_object())
-    return malformed(
-        "step, seed, id, plan, data, data_fingerprint and tensors");
+      fingerprint > UINT32_MAX ||
+      !read(fieldOf(json, "metrics_digest"), index.metricsDigest) ||
+      !fieldOf(json, "inputs").is_object() ||
+      !fieldOf(json, "tensors").is_object())
+    return malformed("step, seed, id, plan, data, data_fingerprint, "
+                     "metrics_digest, inputs and tensors");
+  for (const auto &item : fieldOf(json, "inputs").items())
+    if (!read(item.value(), index.inputs[item.key()]))
+      return malformed("a shape of '" + item.key() + "'");
   index.dataFingerprint = uint32_t(fingerprint);
   for (const auto &item : fieldOf(json, "tensors").items()) {
     CheckpointTensor tensor;

@@ -10,27 +10,11 @@
 #define PPRT_HOST_DIGEST_H
 
 #include <cstddef>
-#include <memory>
 #include <string>
 
 namespace pprt::host {
 
-class Digest {
-public:
-  Digest();
-  ~Digest();
-  Digest(const Digest &) = delete;
-  Digest &operator=(const Digest &) = delete;
-
-  void add(const void *bytes, size_t count);
-  /// Sixteen hexadecimal digits.
-  std::string print() const;
-
-private:
-  struct State;
-  std::unique_ptr<State> state;
-};
-
+/// Returns sixteen hexadecimal digits.
 std::string digestOf(const void *bytes, size_t count);
 
 } // namespace pprt::host

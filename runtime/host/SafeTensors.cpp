@@ -294,20 +294,16 @@ Status SafeTensors::read(const std::string &name, ElementType element,
   return {};
 }
 
-Expected<std::string> SafeTensors::digest(const std::string &name) const {
+Expected<std::string> SafeTensors::digest(const std::string &name,
+                                          uint64_t begin,
+                                          uint64_t count) const {
   const StoredTensor &tensor = *find(name);
-  constexpr uint64_t most = uint64_t(1) << 20;
-  std::vector<std::byte> piece;
-  Digest digest;
-  for (uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
-    piece.resize(std::min(most, tensor.bytes - at));
-    if (Status status =
-            file.read(tensor.offset + at, piece.data(), piece.size());
-        !status.ok())
-      return status;
-    digest.add(piece.data(), piece.size());
-  }
-  return digest.print();
+  std::vector<std::byte> bytes(std::min(count, tensor.bytes - begin));
+  const Status status =
+      file.read(tensor.offset + begin, bytes.data(), bytes.size());
+  if (!status.ok())
+    return status;
+  return digestOf(bytes.data(), bytes.size());
 }
 
 Status pprt::host::checkTensorName(const std::string &path,

@@ -6,8 +6,9 @@
 // 1 on) of files below a folder called `checkpoints`: creating, writing,
 // syncing, renaming, removing. kill: the process dies before it. half: a write
 // stores half its bytes, then the process dies. once: it fails (EIO). full: it
-// and all later ones fail (ENOSPC). slow: each takes N ms. count: none fails;
-// at the end the number of changes is printed.
+// and all later ones fail (ENOSPC). slow: each takes N ms. hide: each look at
+// the file of a checkpoint's index fails (ESTALE). count: none fails; at the
+// end the number of changes is printed.
 //
 //===----------------------------------------------------------------------===//
 #include <atomic>
@@ -69,9 +70,22 @@ template <typename Function> Function *next(const char *name, Function *) {
   return reinterpret_cast<Function *>(dlsym(RTLD_NEXT, name));
 }
 
+bool hides(const char *path) {
+  errno = ESTALE;
+  return fault.kind == "hide" && concerns(path) &&
+         std::strstr(path, "index.json");
+}
+
 } // namespace
 
 extern "C" {
+
+int stat(const char *path, struct stat *info) noexcept {
+  return hides(path) ? -1 : next("stat", &stat)(path, info);
+}
+int stat64(const char *path, struct stat64 *info) noexcept {
+  return hides(path) ? -1 : next("stat64", &stat64)(path, info);
+}
 
 #define PP_OPEN(name)                                                          \
   int name(const char *path, int flags, ...) {                                 \

@@ -42,15 +42,17 @@ class Judge:
 
 
 @contextlib.contextmanager
-def from_command_line(description, *switches):
-    """`switches` become attributes."""
+def from_command_line(description, *switches, **values):
+    """`switches` become attributes, as do `values`, which are of these types."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     for switch in switches:
         parser.add_argument(f"--{switch}", action="store_true")
+    for name, kind in values.items():
+        parser.add_argument(f"--{name}", type=kind, required=True)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Scratch(pathlib.Path(folder), args.bin.resolve())
-        for switch in switches:
-            setattr(place, switch, getattr(args, switch))
+        for name in (*switches, *values):
+            setattr(place, name, getattr(args, name))
         yield place

@@ -9,6 +9,7 @@
 #include "Resume.h"
 #include "Launch.h"
 #include "pprt/Artifact.h"
+#include "pprt/host/Elements.h"
 
 #include <iostream>
 #include <map>
@@ -17,29 +18,91 @@ using namespace pp::run;
 using namespace pprt;
 using namespace pprt::host;
 
+/// Says what it does beside what was asked for, in process 0.
+static void tell(const Options &options, const World &world,
+                 const std::string &text) {
+  if (!options.quiet && world.process() == 0)
+    std::cerr << "pp-run: note: " << text << std::endl;
+}
+
+/// The checkpoint that --resume means; in process 0. If the newest of a folder
+/// is damaged, an earlier one.
+static Expected<Checkpoint> findCheckpoint(const Options &options) {
+  Expected<Checkpoint> newest = Checkpoint::open(options.resume);
+  if (newest)
+    if (Status status = newest->checkFiles(); !status.ok())
+      newest = Expected<Checkpoint>(status);
+  if (newest || newest.status().code() != ExitCode::badParameters)
+    return newest;
+  const Expected<std::vector<uint64_t>> steps = stepsOf(options.resume);
+  for (size_t left = steps ? steps->size() : 0; left > 1; --left) {
+    Expected<Checkpoint> earlier =
+        Checkpoint::open(stepFolder(options.resume, (*steps)[left - 2]));
+    if (!earlier || !earlier->checkFiles().ok())
+      continue;
+    std::cerr << "pp-run: warning: " << newest.status().message()
+              << "; goes on from " << earlier->path() << std::endl;
+    return earlier;
+  }
+  return newest;
+}
+
+/// Makes a text of process 0 known to all.
+static Status shareText(World &world, std::string &text) {
+  const auto *first = reinterpret_cast<const std::byte *>(text.data());
+  std::vector<std::byte> bytes(first, first + text.size());
+  const Status status = world.broadcast(bytes);
+  text.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  return status;
+}
+
 Expected<Resumed> pp::run::openCheckpoint(Options &options, World &world,
                                           const ppx::ArtifactT &artifact) {
+  const bool isFirst = world.process() == 0;
   const auto agree = [&](const Status &mine) {
     return world.agree(mine).first;
   };
   Resumed resumed;
-  if (options.resumesOwn) {
-    std::vector<std::byte> has(1,
-                               std::byte(!stepsOf(options.checkpoint).empty()));
-    if (Status status = world.broadcast(has); !status.ok())
-      return status;
-    if (has[0] != std::byte(0))
+  Status status;
+  std::string path; // empty: there is none
+  std::optional<Checkpoint> found;
+  if (isFirst && options.resumesOwn) {
+    const Expected<std::vector<uint64_t>> steps = stepsOf(options.checkpoint);
+    status = steps.status();
+    if (steps && !steps->empty())
       options.resume = options.checkpoint;
   }
-  if (options.resume.empty())
-    return resumed;
-  Expected<Checkpoint> opened = Checkpoint::open(options.resume);
-  Status status = opened.status();
-  if (opened)
-    status = opened->expect(artifact, options.resumesParametersOnly);
+  if (isFirst && status.ok() && !options.resume.empty()) {
+    Expected<Checkpoint> opened = findCheckpoint(options);
+    status = opened.status();
+    if (opened)
+      status = opened->expect(artifact, options.resumesParametersOnly);
+    if (status.ok() && !options.resumesParametersOnly) {
+      Expected<std::string> metrics = opened->metrics();
+      status = metrics.status();
+      if (metrics)
+        resumed.metrics = std::move(*metrics);
+    }
+    if (opened) {
+      path = opened->path();
+      found.emplace(std::move(*opened));
+    }
+  }
   if (status = agree(status); !status.ok())
     return status;
-  const std::string index = printIndex(opened->index());
+  if (status = shareText(world, path); !status.ok())
+    return status;
+  if (path.empty())
+    return resumed;
+  if (!isFirst) {
+    Expected<Checkpoint> opened = Checkpoint::open(path);
+    status = opened.status();
+    if (opened)
+      found.emplace(std::move(*opened));
+  }
+  if (status = agree(status); !status.ok())
+    return status;
+  const std::string index = printIndex(found->index());
   if (status = compareFiles(
           world,
           artifactChecksum(reinterpret_cast<const uint8_t *>(index.data()),
@@ -47,15 +110,7 @@ Expected<Resumed> pp::run::openCheckpoint(Options &options, World &world,
           "--resume");
       !status.ok())
     return status;
-  if (!options.resumesParametersOnly && world.process() == 0) {
-    Expected<std::string> metrics = opened->metrics();
-    status = metrics.status();
-    if (metrics)
-      resumed.metrics = std::move(*metrics);
-  }
-  if (status = agree(status); !status.ok())
-    return status;
-  resumed.checkpoint.emplace(std::move(*opened));
+  resumed.checkpoint = std::move(found);
   return resumed;
 }
 
@@ -79,8 +134,10 @@ static std::map<std::string, std::string> keysOf(const std::string &plan) {
   return keys;
 }
 
-std::string pp::run::comparePlans(const std::string &before,
-                                  const std::string &now) {
+/// Lists the keys in which the texts of two `#pp.plan` differ; empty if in
+/// none.
+static std::string comparePlans(const std::string &before,
+                                const std::string &now) {
   const std::map<std::string, std::string> old = keysOf(before),
                                            its = keysOf(now);
   std::string text;
@@ -103,27 +160,36 @@ std::string pp::run::comparePlans(const std::string &before,
   return text;
 }
 
-Status pp::run::adoptCheckpoint(Options &options, const CheckpointIndex &index,
+Status pp::run::adoptCheckpoint(Options &options, const World &world,
+                                const Checkpoint &checkpoint,
                                 const ppx::ArtifactT &artifact,
                                 const Batches &batches) {
-  const auto tell = [&](const std::string &text) {
-    if (!options.quiet)
-      std::cerr << "pp-run: note: " << text << std::endl;
-  };
+  const CheckpointIndex &index = checkpoint.index();
   if (options.givesSeed && options.seed != index.seed)
     return Status(ExitCode::usage,
                   "'--seed' expects the seed of the checkpoint, " +
                       std::to_string(index.seed) + ", got " +
                       std::to_string(options.seed) + "; leave it out");
   options.seed = index.seed;
+  for (const auto &argument : artifact.arguments)
+    if (const auto found = index.inputs.find(argument->name);
+        found != index.inputs.end() && found->second != argument->shape)
+      return Status(ExitCode::badParameters,
+                    checkpoint.path() + ": expects batches of " +
+                        printShape(argument->shape) + " '" + argument->name +
+                        "', as the program has, got " +
+                        printShape(found->second) +
+                        ", by which its place in the data counts; "
+                        "--resume-parameters-only begins a new run");
   const Expected<uint32_t> fingerprint = batches.fingerprint();
   if (!fingerprint)
     return fingerprint.status();
   if (*fingerprint != index.dataFingerprint)
-    tell("the data differ from those of the checkpoint, --data=" + index.data +
-         "; goes on at their step " + std::to_string(index.step + 1));
+    tell(options, world,
+         "the data differ from those of the checkpoint, --data=" + index.data +
+             "; goes on at their step " + std::to_string(index.step + 1));
   if (const std::string text = comparePlans(index.plan, artifact.plan);
       !text.empty())
-    tell("goes on with " + text);
+    tell(options, world, "goes on with " + text);
   return {};
 }

@@ -30,14 +30,10 @@ pprt::Expected<Resumed> openCheckpoint(Options &options, pprt::World &world,
 
 /// A run that goes on has the seed, and the place in the data, of its
 /// checkpoint. Says what else differs.
-pprt::Status adoptCheckpoint(Options &options,
-                             const pprt::host::CheckpointIndex &index,
+pprt::Status adoptCheckpoint(Options &options, const pprt::World &world,
+                             const pprt::host::Checkpoint &checkpoint,
                              const pprt::ppx::ArtifactT &artifact,
                              const pprt::host::Batches &batches);
-
-/// Lists the keys in which the texts of two `#pp.plan` differ; empty if in
-/// none.
-std::string comparePlans(const std::string &before, const std::string &now);
 
 } // namespace pp::run
 

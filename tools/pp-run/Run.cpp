@@ -354,7 +354,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   }
   if (goesOn)
     if (Status status =
-            agree(adoptCheckpoint(options, resumed->checkpoint->index(),
+            agree(adoptCheckpoint(options, *world, *resumed->checkpoint,
                                   *program.artifact, *batches));
         !status.ok())
       return status;
@@ -418,6 +418,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   if (!options.checkpoint.empty()) {
     Expected<std::unique_ptr<Saver>> opened =
         Saver::open(options, **session, *batches, *world, before,
+                    goesOn ? resumed->checkpoint->path() : "",
                     [&] { return setInitial(**session, start); });
     if (!opened)
       return opened.status();
@@ -454,7 +455,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
       std::cout << options.device << " counted " << printCounts(*all) << "\n";
   }
   if (saver)
-    report.checkpoints = saver->reports();
+    report.checkpoints = saver->endReports();
   // A run that ended between steps saves its parameters, like one with fewer
   // steps; one that failed within a step only reports its measurements.
   Options results = options;

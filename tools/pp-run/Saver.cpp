@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Saver.h"
 
-#include <cstdio>
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -16,8 +16,6 @@ using namespace pprt;
 using namespace pprt::host;
 
 using Clock = std::chrono::steady_clock;
-/// No step.
-static constexpr uint64_t kNone = UINT64_MAX;
 
 static double millisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start)
@@ -76,24 +74,39 @@ static Status checkShared(World &world, const std::string &folder,
   return status;
 }
 
-/// Later checkpoints would be taken for the newest of this run.
-static Status checkSteps(const std::string &folder, uint64_t step) {
-  const std::vector<uint64_t> steps = stepsOf(folder);
-  if (steps.empty() || steps.back() <= step)
-    return {};
-  return Status(ExitCode::usage,
-                folder +
-                    ": expects no checkpoints behind the step that the "
-                    "run begins with, " +
-                    std::to_string(step) + ", got step " +
-                    std::to_string(steps.back()) +
-                    "; go on from it with --resume, remove it, or give "
-                    "another --checkpoint");
+/// Makes the folder one of this run. Its newest checkpoint, if any, must be the
+/// resumed one: others would be taken for those of this run.
+static Status adoptFolder(const CheckpointFolder &folder, uint64_t step,
+                          const std::string &resumed, uint64_t keep) {
+  const Expected<std::vector<uint64_t>> steps = stepsOf(folder.path());
+  if (!steps)
+    return steps.status();
+  std::error_code error;
+  const bool isOwn =
+      !resumed.empty() && std::filesystem::equivalent(
+                              stepFolder(folder.path(), step), resumed, error);
+  if (!steps->empty() && !isOwn)
+    return Status(ExitCode::usage,
+                  folder.path() +
+                      ": expects no checkpoints of another run, got "
+                      "step " +
+                      std::to_string(steps->back()) +
+                      "; go on from it with --resume, or give another "
+                      "--checkpoint");
+  for (uint64_t later : *steps)
+    if (later > step)
+      if (Status status = folder.setAside(later); !status.ok())
+        return status;
+  if (Status status = folder.clean(UINT64_MAX, keep); !status.ok())
+    std::cerr << "pp-run: warning: what earlier saves left stays: "
+              << status.message() << std::endl;
+  return {};
 }
 
 Expected<std::unique_ptr<Saver>>
 Saver::open(const Options &options, Session &session, const Batches &batches,
-            World &world, uint64_t step, Restart restart) {
+            World &world, uint64_t step, const std::string &resumed,
+            Restart restart) {
   std::unique_ptr<Saver> saver(
       new Saver(options, session, world, std::move(restart)));
   Status status;
@@ -104,9 +117,7 @@ Saver::open(const Options &options, Session &session, const Batches &batches,
     if (folder)
       saver->folder.emplace(std::move(*folder));
     if (status.ok())
-      status = checkSteps(options.checkpoint, step);
-    if (status.ok())
-      status = saver->folder->clean(options.keep);
+      status = adoptFolder(*saver->folder, step, resumed, options.keep);
   }
   if (status = saver->agree(status); !status.ok())
     return status;
@@ -123,14 +134,16 @@ Saver::open(const Options &options, Session &session, const Batches &batches,
   saver->index.data = options.data;
   saver->index.dataFingerprint = *fingerprint;
   saver->begun = step;
+  std::error_code error;
+  const bool isOwn = !resumed.empty() &&
+                     std::filesystem::equivalent(
+                         stepFolder(options.checkpoint, step), resumed, error);
   // Of a file system that several hosts share, one must see the same.
-  const std::vector<uint64_t> steps = stepsOf(options.checkpoint);
-  const Expected<uint64_t> newest =
-      shareNumber(world, steps.empty() ? kNone : steps.back());
-  if (status = saver->agree(newest.status()); !status.ok())
+  const Expected<uint64_t> shared = shareNumber(world, isOwn);
+  if (status = saver->agree(shared.status()); !status.ok())
     return status;
-  if (*newest != kNone)
-    saver->newest = *newest;
+  if (*shared)
+    saver->own = {step};
   return saver;
 }
 
@@ -147,26 +160,41 @@ uint32_t Saver::votes(uint64_t step) const {
   return votes;
 }
 
-void Saver::close(const Status &status) {
-  failure = status;
-  if (status.ok())
-    newest = underWay;
-  else if (isFirst())
-    (void)folder->remove(*underWay);
-  if (!status.ok() && isFirst() && tells)
-    std::cerr << "pp-run: warning: step " << *underWay
-              << " is not saved: " << status.message() << std::endl;
-  // The next save tries again.
-  if (status.ok() && isFirst() && !cleaned.ok())
-    std::cerr << "pp-run: warning: older checkpoints stay: "
-              << cleaned.message() << std::endl;
+bool Saver::haveAll(const Status &mine) const {
+  return (world.agree({}, mine.ok() ? 0 : Vote::fails).votes & Vote::fails) ==
+         0;
+}
+
+void Saver::close(bool isSaved, const Status &mine) {
+  const uint64_t step = *underWay;
   underWay.reset();
+  if (isSaved) {
+    failure = {};
+    while (!own.empty() && own.back() >= step)
+      own.pop_back();
+    own.push_back(step);
+    if (own.size() > options.keep)
+      own.erase(own.begin(), own.end() - int64_t(options.keep));
+    // The next save tries again.
+    if (isFirst() && !cleaned.ok())
+      std::cerr << "pp-run: warning: older checkpoints stay: "
+                << cleaned.message() << std::endl;
+    return;
+  }
+  failure = mine.ok() ? Status(ExitCode::io, "another process cannot write it")
+                      : mine;
+  if (isFirst())
+    (void)folder->remove(step);
+  if (tells && (isFirst() || !mine.ok()))
+    std::cerr << "pp-run: warning: step " << step
+              << " is not saved: " << failure.message() << std::endl;
 }
 
 void Saver::advance() {
-  Status status = agree(task.finish());
-  if (!status.ok() || isWritten)
-    return close(status);
+  const Status mine = task.finish();
+  const bool areDone = haveAll(mine);
+  if (!areDone || isWritten)
+    return close(areDone, mine);
   isWritten = true;
   if (isFirst())
     task.start([this] {
@@ -174,7 +202,7 @@ void Saver::advance() {
       if (status.ok())
         done.back().wholeMs = millisecondsSince(last);
       if (status.ok())
-        cleaned = folder->clean(options.keep);
+        cleaned = folder->clean(index.step, options.keep);
       return status;
     });
 }
@@ -199,69 +227,74 @@ void Saver::save(uint64_t step, const std::string &lines) {
   index.step = step;
   index.id = run + "-" + std::to_string(step);
   metrics = lines;
-  Status status = agree(isFirst() ? folder->prepare(step) : Status());
-  if (status.ok())
-    status = agree(copy.take(session));
-  if (status.ok())
+  Status mine = isFirst() ? folder->prepare(step) : Status();
+  bool isReady = haveAll(mine);
+  if (isReady) {
+    mine = copy.take(session);
+    isReady = haveAll(mine);
+  }
+  if (isReady)
     task.start([this] {
       return copy.write(stepFolder(options.checkpoint, index.step), index.id);
     });
   else
-    close(status);
+    close(false, mine);
   done.back().waitMs = millisecondsSince(start);
 }
 
 Status Saver::saveLast(uint64_t step, const std::string &lines) {
   finish();
-  if (newest == step)
+  if (!own.empty() && own.back() == step)
     return {};
   tells = false;
   save(step, lines);
   finish();
   tells = true;
-  return failure;
+  // All return the same: the one that failed says why.
+  const bool isWorthless = failure.code() == ExitCode::nonFinite;
+  return agree(failure.ok()
+                   ? failure
+                   : Status(failure.code(),
+                            "step " + std::to_string(step) +
+                                (isWorthless ? ": " : " is not saved: ") +
+                                failure.message()));
 }
 
 Expected<uint64_t> Saver::goBack(uint64_t most) {
   finish();
-  Status status;
-  uint64_t found = kNone;
-  for (uint64_t step :
-       isFirst() ? stepsOf(options.checkpoint) : std::vector<uint64_t>()) {
-    if (step <= most)
-      found = step;
-    else if (status.ok())
-      status = folder->remove(step);
-  }
-  if (status = agree(status); !status.ok())
-    return status;
-  const Expected<uint64_t> shared = shareNumber(world, found);
-  if (!shared)
-    return shared.status();
-  newest.reset();
-  if (*shared != kNone)
-    newest = *shared;
-  if (!newest) {
-    status = restart();
+  const auto behind = std::upper_bound(own.begin(), own.end(), most);
+  if (behind == own.begin()) {
+    const Status status = restart();
     return status.ok() ? Expected<uint64_t>(begun) : status;
   }
+  const uint64_t step = *std::prev(behind);
   Expected<Checkpoint> checkpoint =
-      Checkpoint::open(stepFolder(options.checkpoint, *newest));
+      Checkpoint::open(stepFolder(options.checkpoint, step));
   if (Status status = agree(checkpoint.status()); !status.ok())
     return status;
   if (Status status = agree(checkpoint->load(session, /*ofModelAlone=*/false));
       !status.ok())
     return status;
-  return *newest;
+  return step;
+}
+
+std::vector<CheckpointReport> Saver::endReports() {
+  // Others may have failed: only a single process can end a save alone.
+  if (world.processCount() == 1)
+    finish();
+  (void)task.finish();
+  return done;
 }
 
 std::string Saver::file() const {
-  return newest && *newest > begun ? stepFolder(options.checkpoint, *newest)
-                                   : "";
+  return !own.empty() && own.back() > begun
+             ? stepFolder(options.checkpoint, own.back())
+             : "";
 }
 
 std::string Saver::advice() const {
-  return newest ? "; step " + std::to_string(*newest) +
-                      " is saved: go on with --resume=" + options.checkpoint
-                : "";
+  return own.empty()
+             ? ""
+             : "; step " + std::to_string(own.back()) +
+                   " is saved: go on with --resume=" + options.checkpoint;
 }

@@ -28,9 +28,10 @@ namespace pp::run {
 
 /// What a process votes for between two steps.
 enum Vote : uint32_t {
-  stops = 1, ///< a signal has arrived
-  saves = 2, ///< it is time for a checkpoint
-  writes = 4 ///< is still writing one
+  stops = 1,  ///< a signal has arrived
+  saves = 2,  ///< it is time for a checkpoint
+  writes = 4, ///< is still writing one
+  fails = 8   ///< could not write it
 };
 
 class Saver {
@@ -39,13 +40,15 @@ public:
   using Restart = std::function<pprt::Status()>;
 
   /// Collective, as are all calls but votes(). Locks the folder. `step` is the
-  /// number of steps done. Fails (usage) if the folder has later checkpoints,
-  /// or a running process writes to it; (io) if it cannot be written, or if a
-  /// process sees another folder.
+  /// number of steps done, and `resumed` the checkpoint after them; empty:
+  /// none. Fails (usage) if the folder has checkpoints of another run, or a
+  /// running process writes to it; (io) if it cannot be written, or if a
+  /// process sees another folder. Later checkpoints than the resumed one are
+  /// set aside.
   static pprt::Expected<std::unique_ptr<Saver>>
   open(const Options &options, pprt::Session &session,
        const pprt::host::Batches &batches, pprt::World &world, uint64_t step,
-       Restart restart);
+       const std::string &resumed, Restart restart);
 
   /// Returns this process's votes after so many steps.
   uint32_t votes(uint64_t step) const;
@@ -57,17 +60,19 @@ public:
   /// Saves the last state, unless it is saved, and waits. Fails if it is not
   /// saved then.
   pprt::Status saveLast(uint64_t step, const std::string &lines);
-  /// Goes back to the newest checkpoint of at most `most` steps, or to the
-  /// beginning, and removes later ones. Returns the number of steps done.
+  /// Goes back to this run's newest checkpoint of at most `most` steps, or to
+  /// its beginning. Returns the number of steps done. The next save removes
+  /// later checkpoints.
   pprt::Expected<uint64_t> goBack(uint64_t most);
+  /// Whether goBack() would throw away all that is saved.
+  bool lacks(uint64_t most) const { return !own.empty() && own.front() > most; }
 
   /// The newest checkpoint of this run; empty: none.
   std::string file() const;
   /// Says where the run can go on; empty: nowhere.
   std::string advice() const;
-  const std::vector<pprt::host::CheckpointReport> &reports() const {
-    return done;
-  }
+  /// Ends a save under way, as far as this process can, and tells of all.
+  std::vector<pprt::host::CheckpointReport> endReports();
 
 private:
   Saver(const Options &options, pprt::Session &session, pprt::World &world,
@@ -80,8 +85,12 @@ private:
   void finish();
   /// The same for its part that runs.
   void advance();
-  /// The end of a save, of which all know whether it succeeded.
-  void close(const pprt::Status &status);
+  /// The end of a save, of which all know whether it succeeded; `mine` says why
+  /// this process did not.
+  void close(bool isSaved, const pprt::Status &mine);
+  /// Whether all have succeeded. A save that fails ends no run, so it is no
+  /// failure to agree on.
+  bool haveAll(const pprt::Status &mine) const;
 
   const Options &options;
   pprt::Session &session;
@@ -93,8 +102,9 @@ private:
   pprt::host::CheckpointCopy copy;
   std::string metrics; ///< of the save under way
   std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
-  std::optional<uint64_t> underWay, newest; ///< steps
-  bool tells = true;      ///< of failures, which are not returned
+  std::optional<uint64_t> underWay; ///< step
+  std::vector<uint64_t> own; ///< steps of this run's checkpoints, ascending
+  bool tells = true;         ///< of failures, which are not returned
   bool isWritten = false; ///< whether the save under way lacks the index alone
   uint64_t begun = 0;     ///< steps done when the run began
   pprt::Status failure;   ///< of the last save

@@ -82,7 +82,10 @@ public:
                  itemName(session.artifact()), terminalColumns(),
                  options.logEvery),
         sinks(course.sinks), keepsLines(tells && course.saver),
-        lines(std::move(course.metrics)), ended(course.before) {}
+        lines(std::move(course.metrics)), ended(course.before) {
+    if (ended == 0)
+      skippedSteps = 0;
+  }
 
   /// Notes when the oldest step under way has ended.
   void look();
@@ -96,8 +99,10 @@ public:
   Status finish();
   /// The end of a run whose last losses are not finite; else no error.
   Status explainNonFinite() const;
-  /// The first step of those.
-  uint64_t firstFailed() const { return *firstNonFinite; }
+  /// The first step of those; the last one, whose loss is finite but not what
+  /// it makes of the parameters, if there is none.
+  uint64_t firstFailed() const { return firstNonFinite.value_or(ended); }
+  uint64_t stepsEnded() const { return ended; }
   /// Lines of --metrics of the first `steps` steps.
   std::string linesOf(uint64_t steps) const;
 
@@ -115,7 +120,9 @@ private:
   Sinks &sinks;
   /// The first of the latest steps whose loss or gradients are not finite.
   std::optional<uint64_t> firstNonFinite;
-  double skippedSteps = 0; ///< of all so far, with loss scaling
+  /// Of all so far, with loss scaling; nothing before the first step of a run
+  /// that goes on.
+  std::optional<double> skippedSteps;
   const bool keepsLines;
   std::string lines; ///< of --metrics, for checkpoints
   uint64_t ended;    ///< steps
@@ -185,7 +192,7 @@ Status Training::finishOldest() {
   // A step with loss scaling changes nothing if it overflows, and the next one
   // has half the scale. Below 1 no scale helps.
   const double skipped = findMetric(its, "skipped_steps").value_or(0);
-  const bool isSkipped = skipped > skippedSteps;
+  const bool isSkipped = skippedSteps && skipped > *skippedSteps;
   skippedSteps = skipped;
   if (std::isfinite(its.loss) && !isSkipped) {
     firstNonFinite.reset();
@@ -252,7 +259,12 @@ static Status saveBeforeFailure(Session &session, const Batches &batches,
                                 World &world, Saver &saver, uint64_t first,
                                 const Training &training) {
   Status status;
-  for (uint64_t last = training.firstFailed() - 1;; --last) {
+  uint64_t last = training.firstFailed() - 1;
+  // Steps that are skipped, for loss scaling, change no parameter.
+  if (saver.lacks(last))
+    return saver.saveLast(training.stepsEnded(),
+                          training.linesOf(training.stepsEnded()));
+  for (;; --last) {
     status = repeatAndSave(session, batches, world, saver, last,
                            training.linesOf(last));
     if (status.code() != ExitCode::nonFinite || last == first)
@@ -267,7 +279,8 @@ static Status endWith(Status failure, Session &session, const Batches &batches,
                       const Training &training) {
   if (!saver)
     return failure;
-  if (failure.code() == ExitCode::nonFinite && session.failure().ok())
+  if (failure.code() == ExitCode::nonFinite && session.failure().ok() &&
+      training.stepsEnded() > first)
     if (Status status =
             saveBeforeFailure(session, batches, world, *saver, first, training);
         !status.ok())

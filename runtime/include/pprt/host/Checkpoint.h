@@ -22,6 +22,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 
 #pragma GCC visibility push(default)
 namespace pprt::host {
@@ -43,6 +44,9 @@ struct CheckpointIndex {
   std::string plan; ///< `#pp.plan<...>` of the run
   std::string data; ///< --data
   uint32_t dataFingerprint = 0;
+  std::string metricsDigest; ///< of metrics.jsonl
+  /// Shapes of the batch by input: a step is a place in the data by them.
+  std::map<std::string, std::vector<uint64_t>> inputs;
   std::map<std::string, CheckpointTensor> tensors;
 };
 
@@ -56,14 +60,17 @@ Expected<CheckpointIndex> parseIndex(const std::string &name,
 class Checkpoint {
 public:
   /// Opens a checkpoint, or the newest one of a folder of them. Fails
-  /// (badParameters) if there is none, or a file of it is missing or damaged,
-  /// as far as that is visible without reading its tensors.
+  /// (badParameters) if there is none.
   static Expected<Checkpoint> open(const std::string &path);
+  /// Fails (badParameters) if a file is missing or damaged, as far as that is
+  /// visible without reading its tensors.
+  Status checkFiles() const;
 
   const CheckpointIndex &index() const { return its; }
   /// The folder `step-N`.
   const std::string &path() const { return folder; }
-  /// Lines of --metrics of all steps so far.
+  /// Lines of --metrics of all steps so far. Fails (badParameters) if they are
+  /// not those that were written.
   Expected<std::string> metrics() const;
 
   /// Checks that load() would find what it needs: fails (badParameters) unless
@@ -79,14 +86,19 @@ private:
   Checkpoint(std::string folder, CheckpointIndex index)
       : folder(std::move(folder)), its(std::move(index)) {}
   /// Opens the file of a rank and checks that it is of this checkpoint.
-  Status openFile(uint32_t rank);
+  Expected<SafeTensors> openFile(uint32_t rank) const;
+  /// The same for load(), which keeps some open.
+  Expected<const SafeTensors *> fileOf(uint32_t rank);
+  /// Compares the pieces of a part in which the runs lie with their digests.
+  Status check(const SafeTensors &file, uint32_t rank, const std::string &name,
+               const std::vector<ElementRun> &runs, uint64_t width);
   Status read(const std::string &name, const std::vector<ElementRun> &runs);
 
   std::string folder;
   CheckpointIndex its;
-  std::map<uint32_t, SafeTensors> files; ///< by rank
-  /// Tensors whose digest was compared.
-  std::set<std::pair<const SafeTensors *, std::string>> checked;
+  std::map<uint32_t, SafeTensors> files; ///< by rank, while load() runs
+  /// Rank, tensor and piece of what was compared.
+  std::set<std::tuple<uint32_t, std::string, uint64_t>> checked;
 };
 
 /// A folder of checkpoints that this process alone writes to.
@@ -101,14 +113,17 @@ public:
 
   const std::string &path() const { return name; }
 
-  /// Removes all checkpoints but the newest `keep`, and what unfinished saves
-  /// have left.
-  Status clean(uint64_t keep) const;
+  /// Removes checkpoints behind step `newest`, all but `keep` of the others,
+  /// and what unfinished saves have left. Goes on behind a failure, and returns
+  /// the first.
+  Status clean(uint64_t newest, uint64_t keep) const;
+  /// Renames a checkpoint, so that it is none of this folder.
+  Status setAside(uint64_t step) const;
   /// Makes an empty folder for the files of a step.
   Status prepare(uint64_t step) const;
   /// Adds `metrics`, the lines of all steps, and the index, with which the
   /// checkpoint exists.
-  Status commit(const CheckpointIndex &index, const std::string &metrics) const;
+  Status commit(CheckpointIndex index, const std::string &metrics) const;
   Status remove(uint64_t step) const;
 
 private:
@@ -120,8 +135,8 @@ private:
 };
 
 /// Returns the steps of a folder's checkpoints, ascending; none if there is no
-/// such folder.
-std::vector<uint64_t> stepsOf(const std::string &folder);
+/// such folder. Fails (io) if the system does not say.
+Expected<std::vector<uint64_t>> stepsOf(const std::string &folder);
 std::string stepFolder(const std::string &folder, uint64_t step);
 /// A file by which processes see whether they share the folder; clean() removes
 /// it.

@@ -4,8 +4,8 @@
 //
 // Answers GET /metrics over HTTP with the numbers of the last step, in the text
 // format of Prometheus. One thread answers one reader after another, each
-// within two seconds and from a request of bounded length, so that no reader can
-// hold up others for long, or the run at all.
+// within two seconds and from a request of bounded length, so that no reader
+// can hold up others for long, or the run at all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_STEPSERVER_H

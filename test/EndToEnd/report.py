@@ -155,7 +155,7 @@ def check_trace(trace, report, level4):
             yield f"expects arrows that lead forwards, got {tail} to {heads[tail['id']]}"
 
 
-MEASURED = ("steps", "step_ms", "items_per_s", "compile_ms", "oversubscribed",
+MEASURED = ("steps", "step_ms", "items_per_s", "start_ms", "compile_ms", "oversubscribed",
             "clock_error_ms")
 
 

@@ -116,6 +116,8 @@ class Place(commands.Runs):
         exports = pathlib.Path(arguments["exports"]).resolve()
         self.make("pp-model", *MODEL, "-o", "model.mlir")
         self.make("pp-model", "mlp", "--hidden=512", "-o", "large.mlir")
+        self.make("pp-model", "gpt", "--layers=1", "--hidden=8", "--heads=1", "--seq=4", "--batch=2",
+                  "--vocab=256", "-o", "tokens.mlir")
         for name, targets in ("cpu", "cpu"), ("sm90", "sm_90"), ("both", "cpu,sm_80"), \
                 ("all", "cpu,sm_80,sm_90"):
             self.make("pp-opt", "model.mlir", "--pp-parallelize=", "--emit=ppx",
@@ -225,6 +227,14 @@ def options_obeyed(place):
     yield "log-every", "step 2/3" in shown
     yield "quiet", place.obey("quiet", "--quiet", "--steps=1") == ""
     yield "seed", saved("--seed=7") != usual
+    (place.folder / "corpus").write_bytes(b"abcdefgh" * 60)
+    text = ["--data=text:corpus", "--steps=6"]
+
+    def told(*options):
+        return place.obey("data", *text, *options, file="tokens.mlir")
+    yield "shuffle", saved(*text, "--shuffle=on", file="tokens.mlir") != saved(*text, file="tokens.mlir")
+    yield "hold-out", told("--hold-out=50%") != told()
+    yield "tokenizer", saved(*text, "--tokenizer=bytes", file="tokens.mlir") == saved(*text, file="tokens.mlir")
     yield "save", len(usual) > 100
     start = ["--steps=0", "--parameters=saved.st"]
     yield "parameters", saved("--seed=8", *start) == saved("--seed=9", *start) != usual

@@ -227,6 +227,9 @@ def options_obeyed(place):
     yield "log-every", "step 2/3" in shown
     yield "quiet", place.obey("quiet", "--quiet", "--steps=1") == ""
     yield "seed", saved("--seed=7") != usual
+    yield "save", len(usual) > 100
+    start = ["--steps=0", "--parameters=saved.st"]
+    yield "parameters", saved("--seed=8", *start) == saved("--seed=9", *start) != usual
     (place.folder / "corpus").write_bytes(b"abcdefgh" * 60)
     text = ["--data=text:corpus", "--steps=6"]
 
@@ -235,9 +238,6 @@ def options_obeyed(place):
     yield "shuffle", saved(*text, "--shuffle=on", file="tokens.mlir") != saved(*text, file="tokens.mlir")
     yield "hold-out", told("--hold-out=50%") != told()
     yield "tokenizer", saved(*text, "--tokenizer=bytes", file="tokens.mlir") == saved(*text, file="tokens.mlir")
-    yield "save", len(usual) > 100
-    start = ["--steps=0", "--parameters=saved.st"]
-    yield "parameters", saved("--seed=8", *start) == saved("--seed=9", *start) != usual
     yield "verify", re.search(r"^  loss .* ok ", told, re.M)
     yield "reference", "ok" in place.obey("reference", "--verify", "--reference=model.mlir",
                                           "--steps=1", file="both.ppx")

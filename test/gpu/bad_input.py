@@ -233,10 +233,10 @@ def options_obeyed(place):
     (place.folder / "corpus").write_bytes(b"abcdefgh" * 60)
     text = ["--data=text:corpus", "--steps=6"]
 
-    def told(*options):
+    def shown_of(*options):
         return place.obey("data", *text, *options, file="tokens.mlir")
     yield "shuffle", saved(*text, "--shuffle=on", file="tokens.mlir") != saved(*text, file="tokens.mlir")
-    yield "hold-out", told("--hold-out=50%") != told()
+    yield "hold-out", shown_of("--hold-out=50%") != shown_of()
     yield "tokenizer", saved(*text, "--tokenizer=bytes", file="tokens.mlir") == saved(*text, file="tokens.mlir")
     yield "verify", re.search(r"^  loss .* ok ", told, re.M)
     yield "reference", "ok" in place.obey("reference", "--verify", "--reference=model.mlir",

@@ -353,6 +353,8 @@ static StringRef findMaker(Role role, std::optional<Level> level) {
     return level ? "" : "; pp-add-optimizer adds new parameters";
   case Role::Gradient:
     return level ? "" : "; pp-differentiate adds gradients";
+  case Role::Prediction:
+    return level ? "" : "; pp-evaluate adds predictions";
   default:
     return "; inputs and labels are arguments";
   }
@@ -437,7 +439,8 @@ static LogicalResult verifyInterface(func::FuncOp main, MeshOp mesh,
                                           : "state or metric")
                            << ", got " << stringifyRole(role) << maker
                            << " (model_c4)";
-    bool isUpdate = role != Role::Loss && role != Role::Metric;
+    bool isUpdate =
+        role != Role::Loss && role != Role::Metric && role != Role::Prediction;
     if (isUpdate && failed(verifyUpdate(result, main, arguments)))
       return failure();
     if (!results.insert({role, result.getName()}).second &&

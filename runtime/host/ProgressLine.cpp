@@ -71,6 +71,13 @@ std::vector<std::string> ProgressLine::describe(const StepReport &step,
   char text[128];
   std::snprintf(text, sizeof(text), "loss %.4f", step.loss);
   std::vector<std::string> parts = {text};
+  if (const std::optional<double> its =
+          style == Style::bar ? evaluated
+          : step.evaluation   ? std::optional(step.evaluation->loss)
+                              : std::nullopt) {
+    std::snprintf(text, sizeof(text), "eval loss %.4f", *its);
+    parts.push_back(text);
+  }
   std::snprintf(text, sizeof(text), step.ms < 1 ? "%.3f ms" : "%.1f ms",
                 step.ms);
   parts.push_back(text);
@@ -116,12 +123,14 @@ std::string ProgressLine::drawBar(const StepReport &step,
 }
 
 void ProgressLine::update(const StepReport &step, double elapsedMs) {
+  if (step.evaluation)
+    evaluated = step.evaluation->loss;
   const bool isEnd = step.step == before + 1 || step.step >= steps;
   const double silence = elapsedMs - shownMs;
   if (style == Style::lines) {
     const double limit = std::clamp(elapsedMs, minSilenceMs, maxSilenceMs);
     // The next step may take as long as this one.
-    if (!isEnd && silence + step.ms <= limit)
+    if (!isEnd && !step.evaluation && silence + step.ms <= limit)
       return;
     std::string line;
     for (const std::string &part : describe(step, elapsedMs))

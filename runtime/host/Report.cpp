@@ -30,13 +30,30 @@ double pprt::host::quantile(std::vector<double> values, double q) {
 }
 
 /// A metric of one element is a number.
-static Json toJson(const StepReport &step) {
-  Json json = {{"step", step.step}, {"loss", step.loss}};
-  for (const auto &[name, values] : step.metrics)
+template <typename T> static void addMetrics(Json &json, const T &report) {
+  for (const auto &[name, values] : report.metrics)
     json["metrics"][name] =
         values.size() == 1 ? Json(values.front()) : Json(values);
-  json["ms"] = step.ms;
+  json["ms"] = report.ms;
+}
+
+static Json toJson(const EvaluationReport &evaluation) {
+  Json json = {{"loss", evaluation.loss}};
+  addMetrics(json, evaluation);
   return json;
+}
+
+static Json toJson(const StepReport &step) {
+  Json json = {{"step", step.step}, {"loss", step.loss}};
+  addMetrics(json, step);
+  if (step.evaluation)
+    json["eval"] = toJson(*step.evaluation);
+  return json;
+}
+
+std::string pprt::host::printEvaluation(uint64_t step,
+                                        const EvaluationReport &evaluation) {
+  return dumpJson(Json{{"step", step}, {"eval", toJson(evaluation)}});
 }
 
 std::string pprt::host::printStep(const StepReport &step) {
@@ -128,6 +145,8 @@ std::string pprt::host::printReport(const Report &report) {
     times.erase(times.begin());
     withData.erase(withData.begin());
   }
+  if (report.evaluation)
+    json["eval"] = toJson(*report.evaluation);
   json["step_ms"] = {{"median", Json()}, {"p95", Json()}};
   json["items_per_s"] = Json();
   if (!times.empty()) {

@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 #include "Options.h"
 #include "Compile.h"
+#include "OptionReaders.h"
 #include "pp/Predict/MemoryReport.h"
 #include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/Session.h"
+#include "pprt/host/TensorFile.h"
 
 #include <algorithm>
 #include <charconv>
@@ -43,62 +45,6 @@ constexpr unsigned needsRun = 1;      ///< --dry-run runs nothing
 constexpr unsigned needsValues = 2;   ///< --device=null has none
 constexpr unsigned needsCompiler = 4; ///< a build may lack it
 
-const char *readNumber(std::string_view text, uint64_t &number) {
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size()
-             ? nullptr
-             : "a number from 0 on";
-}
-
-const char *readText(std::string_view text, std::string &field) {
-  field = text;
-  return text.empty() ? "a value" : nullptr;
-}
-
-/// A file to write. There is no short name for standard output, since a run
-/// writes its progress there.
-const char *readResult(std::string_view text, std::string &field) {
-  field = text;
-  return text.empty()  ? "a file"
-         : text == "-" ? "a file; /dev/stdout is standard output"
-                       : nullptr;
-}
-
-/// Detects files with the extension of another format; a name without an
-/// extension is accepted.
-bool isOfOtherFormat(std::string_view file) {
-  for (std::string_view suffix : {".npz", ".npy", ".pt", ".pth", ".bin"})
-    if (file.size() > suffix.size() &&
-        file.substr(file.size() - suffix.size()) == suffix)
-      return true;
-  return false;
-}
-
-/// No bytes are no limit.
-const char *readLimit(std::string_view text, std::optional<uint64_t> &limit) {
-  const std::optional<uint64_t> bytes = pprt::parseBytes(text);
-  if (bytes && *bytes > 0)
-    limit = bytes;
-  return bytes ? nullptr : pprt::kBytesSyntax;
-}
-
-/// Steps, or a time with its unit.
-const char *readInterval(std::string_view text, Options &options) {
-  static constexpr char kExpected[] =
-      "a number of steps, or a time such as 30s, 10m or 2h";
-  const std::string_view units = "smh";
-  const size_t unit = text.empty() ? units.npos : units.find(text.back());
-  uint64_t number = 0;
-  if (readNumber(text.substr(0, text.size() - (unit != units.npos)), number) ||
-      number == 0 || number > 1'000'000'000)
-    return kExpected;
-  static constexpr uint64_t kSeconds[] = {1, 60, 3600};
-  (unit == units.npos ? options.saveEvery : options.saveSeconds) =
-      number * (unit == units.npos ? 1 : kSeconds[unit]);
-  return nullptr;
-}
-
 /// The devices that there are.
 std::string deviceList(const char *between) {
   std::string text;
@@ -108,11 +54,6 @@ std::string deviceList(const char *between) {
 }
 const std::string deviceValue = deviceList("|"),
                   expectedDevice = deviceList(" or ");
-
-const char *setSwitch(bool &field) {
-  field = true;
-  return nullptr;
-}
 
 const Option options[] = {
     {"parallelize", "\"KEY=VALUE ...\"",
@@ -197,6 +138,48 @@ const Option options[] = {
      "or its training step (level graph)",
      [](std::string_view v, Options &o) { return readText(v, o.reference); },
      needsRun | needsValues | needsCompiler},
+    {"eval-data", "KIND",
+     "evaluate the model on these data, which are of the kinds of --data: the "
+     "loss and metrics of its forward pass, without dropout, with the running "
+     "statistics of batch norm",
+     [](std::string_view v, Options &o) { return readText(v, o.evalData); },
+     needsValues},
+    {"eval-every", "N",
+     "with --eval-data: evaluate after every N steps and at the end (default: "
+     "at the end)",
+     [](std::string_view v, Options &o) { return readCount(v, o.evalEvery); },
+     needsRun | needsValues},
+    {"eval-steps", "N",
+     "with --eval-data: evaluate on its first N batches (default 20)",
+     [](std::string_view v, Options &o) { return readCount(v, o.evalSteps); },
+     needsRun | needsValues},
+    {"eval-only", "",
+     "do not train: evaluate the parameters of --parameters or --resume. With "
+     "--verify, compare with the model, interpreted in f64",
+     [](std::string_view, Options &o) { return setSwitch(o.evalOnly); },
+     needsValues},
+    {"eval-program", "FILE.ppx",
+     "with --eval-data, for an artifact: the program that evaluates, as pp-opt "
+     "--evaluate --emit=ppx makes it",
+     [](std::string_view v, Options &o) { return readText(v, o.evalProgram); },
+     needsValues},
+    {"predict", "FILE",
+     "with --eval-data: at the last evaluation, write what the model predicts "
+     "for all its batches to FILE.npy or FILE.safetensors",
+     [](std::string_view v, Options &o) {
+       const char *misfit = readResult(v, o.predict);
+       return misfit || pprt::host::TensorFile::isNamed(o.predict)
+                  ? misfit
+                  : "FILE.npy or FILE.safetensors";
+     },
+     needsRun | needsValues},
+    {"predict-values", "NAME",
+     "with --predict: the value to write, by its name in the model (pp.name; "
+     "default logits)",
+     [](std::string_view v, Options &o) {
+       return readText(v, o.predictValues);
+     },
+     needsRun | needsValues},
     {"report", "FILE.json", "write measurements as JSON",
      [](std::string_view v, Options &o) { return readResult(v, o.report); },
      needsValues},
@@ -359,6 +342,30 @@ Status checkTarget(const Options &result) {
   return {};
 }
 
+/// Checks of what says how to evaluate.
+Status checkEvaluation(const Options &result,
+                       const std::set<std::string_view> &seen) {
+  if (result.evalData.empty())
+    for (const char *name : {"eval-every", "eval-steps", "eval-only",
+                             "eval-program", "predict", "predict-values"})
+      if (seen.count(name))
+        return usageError("'--" + std::string(name) + "' needs '--eval-data'");
+  if (seen.count("predict-values") && result.predict.empty())
+    return usageError("'--predict-values' needs '--predict'");
+  if (!result.evalOnly)
+    return {};
+  if (!result.evalProgram.empty())
+    return usageError("'--eval-only' expects the program that evaluates "
+                      "instead of the one that trains; leave out "
+                      "'--eval-program'");
+  for (const char *name :
+       {"data", "steps", "eval-every", "save", "checkpoint", "trace", "fit"})
+    if (seen.count(name))
+      return usageError("'--eval-only' trains nothing and so cannot obey '--" +
+                        std::string(name) + "', got both");
+  return {};
+}
+
 /// Checks that concern several options.
 Status checkTogether(const Options &result,
                      const std::set<std::string_view> &seen) {
@@ -388,6 +395,8 @@ Status checkTogether(const Options &result,
   for (const char *name : {"save-every", "keep"})
     if (seen.count(name) && result.checkpoint.empty())
       return usageError("'--" + std::string(name) + "' needs '--checkpoint'");
+  if (Status status = checkEvaluation(result, seen); !status.ok())
+    return status;
   if (result.keep == 0)
     return usageError("'--keep' expects at least 1, got 0");
   if (result.resumesOwn && result.checkpoint.empty())

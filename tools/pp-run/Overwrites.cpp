@@ -27,10 +27,10 @@ struct File {
 } // namespace
 
 /// The path of `--data=KIND:PATH`; empty for another kind.
-static std::string pathOfData(const Options &options, const std::string &kind) {
-  return options.data.compare(0, kind.size(), kind) == 0
-             ? options.data.substr(kind.size())
-             : "";
+static std::string pathOfData(const std::string &data,
+                              const std::string &kind) {
+  return data.compare(0, kind.size(), kind) == 0 ? data.substr(kind.size())
+                                                 : "";
 }
 
 /// Whether `output` is an array of the directory that --data names.
@@ -51,12 +51,16 @@ Status pp::run::checkOverwrites(const Options &options,
                                      {"--trace", options.trace},
                                      {"--metrics", options.metrics},
                                      {"--memory-report", options.memoryReport},
+                                     {"--predict", options.predict},
                                      {"--code", options.code}};
-  const std::vector<File> inputs = {{"the input", options.input},
-                                    {"--reference", options.reference},
-                                    {"--parameters", options.parameters},
-                                    {"--data", pathOfData(options, "text:")},
-                                    {"the plan", planFile}};
+  const std::vector<File> inputs = {
+      {"the input", options.input},
+      {"--reference", options.reference},
+      {"--parameters", options.parameters},
+      {"--data", pathOfData(options.data, "text:")},
+      {"--eval-data", pathOfData(options.evalData, "text:")},
+      {"--eval-program", options.evalProgram},
+      {"the plan", planFile}};
   auto refuse = [](const File &output, const std::string &other) {
     return Status(ExitCode::usage, output.what +
                                        " expects another file, got '" +
@@ -71,8 +75,10 @@ Status pp::run::checkOverwrites(const Options &options,
           !(input.what == "--parameters" && output.what == "--save"))
         return refuse(output, input.what[0] == '-' ? "that of " + input.what
                                                    : input.what);
-    if (isArrayOf(pathOfData(options, "npy:"), output.path))
+    if (isArrayOf(pathOfData(options.data, "npy:"), output.path))
       return refuse(output, "an array of --data");
+    if (isArrayOf(pathOfData(options.evalData, "npy:"), output.path))
+      return refuse(output, "an array of --eval-data");
     for (size_t other = 0; other < i; ++other)
       if (!outputs[other].path.empty() &&
           isSameFile(outputs[other].path, output.path))

@@ -12,6 +12,8 @@
 #include "Run.h"
 #include "../Process.h"
 #include "Compile.h"
+#include "EvalProgram.h"
+#include "Evaluator.h"
 #include "Fit.h"
 #include "Launch.h"
 #include "Resume.h"
@@ -186,8 +188,8 @@ Status checkResults(const Options &options, const ppx::ArtifactT &artifact) {
   if (!options.save.empty())
     if (Status status = checkSavable(options.save, artifact); !status.ok())
       return status;
-  for (const std::string &path :
-       {options.save, options.report, options.trace, options.metrics})
+  for (const std::string &path : {options.save, options.report, options.trace,
+                                  options.metrics, options.predict})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
       return status;
@@ -253,8 +255,13 @@ Status prepareProgram(Options &options, World &world, Source &source,
       if (!options.quiet)
         std::cerr << source.program.warnings << std::flush;
       checked = checkProgram(options, world, source);
-      if (checked.code() == ExitCode::outOfMemory && source.module)
+      if (checked.code() == ExitCode::outOfMemory && source.module &&
+          !options.evalOnly)
         status = saveMemory(options, world, source, checked);
+      if (checked.ok() && options.evalOnly)
+        checked = checkEvaluates(options.input, *source.program.artifact);
+      else if (checked.ok() && !options.evalData.empty())
+        checked = addEvaluation(options, world, *level, source);
     }
   }
   if (status = world.agree(status).first; !status.ok())
@@ -263,7 +270,11 @@ Status prepareProgram(Options &options, World &world, Source &source,
     return {};
   if (status = world.agree(checked).first; !status.ok())
     return status;
-  return share(world, options, *level, source.program);
+  if (status = share(world, options, *level, source.program); !status.ok())
+    return status;
+  return options.evalOnly || options.evalData.empty()
+             ? Status()
+             : share(world, options, *level, source.evaluation);
 }
 
 /// Compares with the model. With several processes the first one does, while
@@ -329,6 +340,10 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   };
   if (Status status = compareProcesses(*world); !status.ok())
     return status;
+  if (options.evalOnly) {
+    options.data = options.evalData;
+    options.resumesParametersOnly = true;
+  }
   Source source;
   Status checked;
   if (Status status = prepareProgram(options, *world, source, checked);
@@ -346,6 +361,10 @@ Status runIn(std::shared_ptr<World> world, Options options) {
               : Status();
     if (!source.advice.empty())
       std::cout << "\n" << source.advice << std::flush;
+    if (source.evaluationBytes > 0 && !options.quiet)
+      std::cout << "\nevaluation: " << printBytes(source.evaluationBytes)
+                << " more\n"
+                << std::flush;
     return agree(status);
   }
   if (options.device == "null")
@@ -360,9 +379,12 @@ Status runIn(std::shared_ptr<World> world, Options options) {
       goesOn ? resumed->checkpoint->index().seed : options.seed;
   Expected<Batches> batches =
       Batches::open(options.data, *program.artifact, seed);
-  if (Status status = agree(batches.status()); !status.ok())
+  if (Status status = agree(options.evalOnly ? ofEvalData(batches.status())
+                                             : batches.status());
+      !status.ok())
     return status;
-  if (Status status = compareFiles(*world, batches->fingerprint(), "--data");
+  if (Status status = compareFiles(*world, batches->fingerprint(),
+                                   options.evalOnly ? "--eval-data" : "--data");
       !status.ok())
     return status;
 
@@ -402,7 +424,13 @@ Status runIn(std::shared_ptr<World> world, Options options) {
           agree(tells ? checkResults(options, *program.artifact) : Status());
       !status.ok())
     return status;
-  if (const std::string text = batches->describe(options.steps);
+  if (options.evalOnly && !options.predict.empty())
+    if (Status status = agree(
+            tells ? checkPrediction(options, *program.artifact) : Status());
+        !status.ok())
+      return status;
+  if (const std::string text = batches->describe(
+          options.evalOnly ? options.evalSteps : options.steps);
       tells && !options.quiet && !text.empty())
     std::cout << text << std::endl;
 
@@ -410,15 +438,15 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   report.compileMs = program.passesMs + program.kernelsMs;
   report.passesMs = program.passesMs;
   report.kernelsMs = program.kernelsMs;
-  if (options.verify) {
+  if (options.verify && !options.evalOnly) {
     Expected<VerifyReport> verified = verifyIn(world, source, start);
     if (!verified)
       return verified.status();
     report.verify = *verified;
   }
 
-  // The judge had to see all.
-  if (world->processCount() > 1) {
+  // The judge has to see all.
+  if (world->processCount() > 1 && !(options.evalOnly && options.verify)) {
     const Mesh mesh = *Mesh::create(program.artifact->axes); // was checked
     batches->keepFor(*program.artifact, mesh,
                      world->ranksOf(world->process(), mesh.worldSize()));
@@ -445,20 +473,33 @@ Status runIn(std::shared_ptr<World> world, Options options) {
       return opened.status();
     saver = std::move(*opened);
   }
+  std::unique_ptr<Evaluator> evaluator;
+  if (!options.evalData.empty() && !options.evalOnly) {
+    Expected<std::unique_ptr<Evaluator>> opened =
+        Evaluator::open(options, source.evaluation, world, seed);
+    if (!opened)
+      return opened.status();
+    evaluator = std::move(*opened);
+  }
   const bool isRight = !report.verify || report.verify->ok;
   std::optional<LastSteps> lastSteps;
   if (options.traceSteps > 1)
     lastSteps.emplace(options.traceSteps);
   LastSteps *kept = lastSteps ? &*lastSteps : nullptr;
   bool keeps = false;
+  const uint64_t stepOfParameters =
+      resumed->checkpoint ? resumed->checkpoint->index().step : 0;
   Status trained =
-      isRight ? train(**session, *batches, options, *world, report,
-                      {before, std::move(resumed->metrics), saver.get(), kept},
-                      keeps)
-              : Status(ExitCode::verifyDiffers,
-                       "--verify expects the partitioned program "
-                       "to compute what the model "
-                       "does, got the differences above");
+      options.evalOnly ? evaluateOnly(options, source.module.get(), **session,
+                                      *batches, world, stepOfParameters, report)
+      : isRight ? train(**session, *batches, options, *world, report,
+                        {before, std::move(resumed->metrics), saver.get(),
+                         evaluator.get(), kept},
+                        keeps)
+                : Status(ExitCode::verifyDiffers,
+                         "--verify expects the partitioned program "
+                         "to compute what the model "
+                         "does, got the differences above");
   if (std::vector<NamedCount> counts = (*session)->counters();
       trained.ok() && !counts.empty()) {
     const auto all = sumCounts(*world, std::move(counts));

@@ -8,6 +8,7 @@
 // waits for data do not count.
 //
 //===----------------------------------------------------------------------===//
+#include "Evaluator.h"
 #include "Run.h"
 #include "Saver.h"
 #include "Stepper.h"
@@ -73,8 +74,8 @@ public:
   Training(Session &session, const Options &options, const World &world,
            Report &report, Course course)
       : session(session), loss(*findLoss(session.artifact())),
-        tells(world.process() == 0), report(report),
-        lastSteps(course.lastSteps),
+        steps(options.steps), tells(world.process() == 0), report(report),
+        lastSteps(course.lastSteps), evaluator(course.evaluator),
         // With times of single steps, one step at a time.
         ahead(lastSteps ? 1 : session.stepsAhead()),
         progress(std::cout, styleFor(options, world), course.before,
@@ -109,9 +110,11 @@ private:
 
   Session &session;
   const uint32_t loss;
+  const uint64_t steps;
   const bool tells;
   Report &report;
   LastSteps *const lastSteps;
+  Evaluator *const evaluator;
   const size_t ahead;
   ProgressLine progress;
   std::optional<MetricsFile> metrics;
@@ -186,12 +189,24 @@ static std::optional<double> findMetric(const StepReport &step,
 Status Training::finishOldest(Status &told) {
   if (Status status = session.wait(); !status.ok())
     return status;
-  const StepReport its = measure();
+  StepReport its = measure();
   if (lastSteps) {
     if (Status status = session.collect(); !status.ok())
       return status;
     if (tells)
       lastSteps->add(session, its.step);
+  }
+  // None is under way: train() sees to it.
+  if (evaluator && evaluator->isDue(its.step) && std::isfinite(its.loss)) {
+    Expected<std::optional<EvaluationReport>> evaluated =
+        evaluator->run(session, its.step == steps);
+    // Data that cannot be read end a run, but not its step.
+    if (!evaluated && evaluated.status().code() != ExitCode::io)
+      return evaluated.status();
+    if (evaluated)
+      its.evaluation = std::move(*evaluated);
+    else
+      told = join(told, evaluated.status());
   }
   report.steps.push_back(its);
   progress.update(its, Milliseconds(clock.lastEnd() - start).count());
@@ -303,6 +318,7 @@ Status pp::run::train(Session &session, const Batches &batches,
                       const Options &options, World &world, Report &report,
                       Course course, bool &keeps) {
   Saver *const saver = course.saver;
+  Evaluator *const evaluator = course.evaluator;
   const uint64_t before = course.before;
   uint64_t step = before; // steps begun
   Training training(session, options, world, report, std::move(course));
@@ -337,6 +353,9 @@ Status pp::run::train(Session &session, const Batches &batches,
         return fail(status);
       saver->save(step, training.linesOf(step));
     }
+    if (evaluator && evaluator->isDue(step))
+      if (Status status = training.finish(end); !status.ok())
+        return fail(status);
     if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
       return fail(status);
     if (Status status = training.step(asked, end); !status.ok())
@@ -357,6 +376,9 @@ Status pp::run::train(Session &session, const Batches &batches,
     end = fail(end);
   // An interrupted run ends like one with fewer steps, and so does one whose
   // data cannot be read any further. Without any step it counts as not begun.
+  if (evaluator)
+    if (Status status = evaluator->end(); !status.ok())
+      return status;
   if (options.steps > before)
     if (Status status = session.end(); !status.ok())
       return status;

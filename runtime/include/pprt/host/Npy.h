@@ -43,6 +43,12 @@ private:
   uint64_t dataOffset = 0;
 };
 
+/// Returns what stands before the elements of such an array. Fails (io), naming
+/// the file, if `element` is another type or the array is too large.
+Expected<std::string> printNpyHeader(const std::string &path,
+                                     ppx::ElementType element,
+                                     const std::vector<uint64_t> &shape);
+
 /// Writes the array at `data`; `element` is one of these types.
 Status writeNpy(const std::string &path, ppx::ElementType element,
                 const std::vector<uint64_t> &shape, const void *data);

@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // On a terminal, one line that is redrawn and fits it. Elsewhere, plain lines
-// by time: the first step, the last, and between them at first after a second,
-// then less and less often, but at least every ten seconds.
+// by time: the first step, the last, those with an evaluation, and between them
+// at first after a second, then less and less often, but at least every ten
+// seconds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_PROGRESSLINE_H
@@ -50,6 +51,8 @@ private:
   uint64_t before, steps, itemsPerStep;
   std::string itemName;
   unsigned columns;
+  /// Loss of the last evaluation.
+  std::optional<double> evaluated;
   /// Time of the last output.
   double shownMs = 0;
   size_t drawnWidth = 0;

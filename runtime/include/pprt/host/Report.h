@@ -24,6 +24,14 @@
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
+/// Results of a model on data that it does not train on: the means over some
+/// batches.
+struct EvaluationReport {
+  double loss = 0, ms = 0;
+  /// As those of a step.
+  std::vector<std::pair<std::string, std::vector<double>>> metrics = {};
+};
+
 struct StepReport {
   /// Number of steps so far, including this one: the first is 1.
   uint64_t step = 0;
@@ -32,6 +40,8 @@ struct StepReport {
   std::vector<std::pair<std::string, std::vector<double>>> metrics = {};
   /// Time without a step under way because its batch was not ready.
   double dataMs = 0;
+  /// After the step, if it was evaluated then.
+  std::optional<EvaluationReport> evaluation = {};
 };
 
 /// Bytes of one rank: predicted, and the peak of a run.
@@ -97,6 +107,8 @@ struct Report {
   std::string device = "cpu";
   std::optional<bool> isOversubscribed;
   std::vector<StepReport> steps;
+  /// Without any step.
+  std::optional<EvaluationReport> evaluation;
   std::vector<CheckpointReport> checkpoints;
   /// Tokens or samples per step.
   uint64_t itemsPerStep = 0;
@@ -124,6 +136,9 @@ double quantile(std::vector<double> values, double q);
 
 /// Returns the JSON text of a step, on one line.
 std::string printStep(const StepReport &step);
+
+/// The same of an evaluation after `step` steps, none of which it has.
+std::string printEvaluation(uint64_t step, const EvaluationReport &evaluation);
 
 /// Returns the JSON text. Median, 95th percentile and items per second are over
 /// all steps but the first, which also warms up, if there is more than one.

@@ -276,11 +276,13 @@ LogicalResult InterfaceVerifier::verifySharding(ShardingAttr sharding,
     for (StringAttr name : dim.getAxes()) {
       MeshAxisAttr axis = mesh.getMesh().lookup(name);
       bool isFit = axis && (axis.getKind() == AxisKind::Space ||
-                            (axis.getKind() == AxisKind::Time && isBatch()));
+                            (axis.getKind() == AxisKind::Time &&
+                             (isBatch() || getRole() == Role::Prediction)));
       if (!isFit)
-        return fail() << "expects space axes of " << mesh.getMesh()
-                      << ", and time on inputs and labels alone, got " << name
-                      << " in " << sharding << " (model_c6)";
+        return fail()
+               << "expects space axes of " << mesh.getMesh()
+               << ", and time on inputs, labels and predictions alone, got "
+               << name << " in " << sharding << " (model_c6)";
     }
     if (int64_t shards = mesh.getMesh().sizeOf(dim.getAxes()); size % shards)
       return fail() << "expects sizes that divide into shards, got " << size

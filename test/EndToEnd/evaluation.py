@@ -12,9 +12,12 @@ step is the same again. Then artifacts, logits against transformers, and errors.
   evaluation.py --bin=build/bin [--all] [--only=WORD] [--peers=PYTHON]
 """
 import argparse
+import array
 import json
 import os
 import pathlib
+import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -173,6 +176,73 @@ def check_artifacts(tools, folder):
             yield f"{' '.join(arguments)}: expects '{words}', got '{told}'"
 
 
+def write_npy(path, shape, values, code):
+    """An array of floats (code d) or integers (code i) without numpy."""
+    kind = {"d": "<f8", "i": "<i4"}[code]
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}}}"
+    header = header.ljust((10 + len(header) + 64) // 64 * 64 - 11) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        array.array(code, values).tofile(file)
+
+
+def read_npy(path):
+    data = open(path, "rb").read()
+    return array.array("d", data[10 + struct.unpack("<H", data[8:10])[0]:])
+
+
+def check_samples(tools, folder):
+    """In evaluation a sample's prediction does not depend on the others of its batch, though batch norm does while it
+    trains; and the loss of two batches is the mean of theirs."""
+    model, draw, batch, classes = f"{folder}/m.mlir", random.Random(1), 4, 3
+    tools.call("pp-model", "resnet", "--depth=18", "--image=8", "--width=4", f"--classes={classes}", f"--batch={batch}",
+               "--norm=batch", "--dtype=f64", "-o", model)
+    tools.call("pp-run", model, "--steps=5", "--quiet", f"--save={folder}/s.safetensors")
+    samples = [([draw.gauss(0, 1) for _ in range(8 * 8 * 3)], draw.randrange(classes)) for _ in range(2 * batch)]
+
+    def evaluate(order, steps, plan):
+        data = pathlib.Path(folder) / "data"
+        data.mkdir(exist_ok=True)
+        write_npy(data / "images.npy", (len(order), 8, 8, 3), [v for i in order for v in samples[i][0]], "d")
+        write_npy(data / "labels.npy", (len(order),), [samples[i][1] for i in order], "i")
+        tools.call("pp-run", model, f"--parallelize={plan}", f"--eval-data=npy:{data}", f"--eval-steps={steps}",
+                   "--eval-only", f"--parameters={folder}/s.safetensors", "--quiet", f"--metrics={folder}/m.jsonl",
+                   f"--predict={folder}/p.npy")
+        values = read_npy(f"{folder}/p.npy")
+        rows = {i: values[n * classes:(n + 1) * classes] for n, i in enumerate(order[:steps * batch])}
+        return read_lines(f"{folder}/m.jsonl")[1][0]["loss"], rows
+
+    order = list(range(2 * batch))
+    both, right = evaluate(order, 2, "")
+    first, _ = evaluate(order, 1, "")
+    second, _ = evaluate(order[batch:] + order[:batch], 1, "")
+    if abs(both - (first + second) / 2) > 1e-14:
+        yield f"expects the mean of {first} and {second}, got {both}"
+    for plan in "", "dp=2", "tp=2 pp=2":
+        _, others = evaluate(order[::2] + order[1::2], 2, plan)
+        worst = max(abs(a - b) for i in order for a, b in zip(right[i], others[i]))
+        if worst > BOUND:
+            yield f"[{plan}] expects the same prediction of a sample in another batch, got one that differs by {worst}"
+
+
+def check_resumed(tools, folder):
+    """Evaluates a checkpoint, on another mesh than the run that wrote it."""
+    model, metrics = f"{folder}/m.mlir", f"{folder}/m.jsonl"
+    tools.call("pp-model", *GPT, "--dtype=f64", "-o", model)
+    evaluate = ["--eval-data=random", "--eval-steps=2", f"--metrics={metrics}", "--quiet"]
+    tools.call("pp-run", model, "--parallelize=tp=2", "--steps=3", *evaluate, f"--checkpoint={folder}/checkpoints")
+    _, right = read_lines(metrics)
+    for plan in "tp=2", "dp=2 pp=2 microbatches=3 zero=3":
+        tools.call("pp-run", model, f"--parallelize={plan}", *evaluate, "--eval-only", "--verify",
+                   f"--resume={folder}/checkpoints", f"--report={folder}/r.json")
+        _, ours = read_lines(metrics)
+        report = json.load(open(f"{folder}/r.json"))
+        if list(ours) != [3] or distance(ours[3], right[3]) > BOUND or report["eval"]["loss"] != ours[3]["loss"]:
+            yield f"[{plan}] expects {right}, got {ours}"
+        if not report["verify"]["ok"] or report["verify"]["judge"] != "interpreter" or report["steps"]:
+            yield f"[{plan}] expects a report of an evaluation that was verified, got {report['verify']}"
+
+
 def check_logits(tools, folder, peers):
     """Logits of a trained GPT are those of transformers."""
     if not peers or subprocess.run([peers, "-c", "import torch, transformers, safetensors"],
@@ -231,7 +301,8 @@ def main():
             before = len(errors)
             check(name, check_strategy(tools, folder, strategy, engine))
             print("wrong" if len(errors) > before else "right", name, flush=True)
-    for name, part in [("artifacts", check_artifacts), ("logits", lambda *a: check_logits(*a, args.peers))]:
+    for name, part in [("artifacts", check_artifacts), ("samples", check_samples), ("resumed", check_resumed),
+                       ("logits", lambda *a: check_logits(*a, args.peers))]:
         if args.only in name:
             with tempfile.TemporaryDirectory() as folder:
                 check(name, part(tools, folder))

@@ -8,9 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ForwardOps.h"
-#include "mlir/IR/Dominance.h"
-#include "mlir/IR/PatternMatch.h"
-#include "mlir/Transforms/CSE.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
@@ -34,7 +33,9 @@ public:
   explicit Evaluation(func::FuncOp main)
       : main(main), terminator(main.getBody().front().getTerminator()) {}
 
-  LogicalResult run(StringRef predict);
+  /// Fails (usage) if no value has the name.
+  LogicalResult returnPredicted(StringRef predict);
+  void run();
 
 private:
   LogicalResult findPredicted(StringRef name);
@@ -116,7 +117,8 @@ void Evaluation::addPrediction() {
   Value value = predicted.getOperand();
   if (auto type = dyn_cast<FloatType>(ranked(value).getElementType());
       type && type.getWidth() < 32) {
-    OpBuilder builder(predicted);
+    // Last: an equal one of the model stays where it is.
+    OpBuilder builder(terminator);
     value = ConvertOp::create(builder, predicted.getLoc(),
                               ranked(value).clone(builder.getF32Type()), value);
   }
@@ -140,22 +142,20 @@ void Evaluation::dropUpdates() {
   setSignature(main, getAllArgAttrs(main), attributes);
 }
 
-LogicalResult Evaluation::run(StringRef predict) {
+LogicalResult Evaluation::returnPredicted(StringRef predict) {
   if (failed(findPredicted(predict)))
     return failure();
   if (predicted)
     addPrediction();
-  // Equal expressions are one before the training step numbers them, too. This
-  // also drops names that nobody reads.
-  IRRewriter rewriter(main.getContext());
-  DominanceInfo dominance(main);
-  eliminateCommonSubExpressions(rewriter, dominance, main);
+  return success();
+}
+
+void Evaluation::run() {
   separateBroadcasts(main);
   numberOps();
   takeEvaluation();
   dropUpdates();
   removeDeadForwardOps(main);
-  return success();
 }
 
 struct EvaluatePass : pp::impl::EvaluateBase<EvaluatePass> {
@@ -164,8 +164,17 @@ struct EvaluatePass : pp::impl::EvaluateBase<EvaluatePass> {
     auto main = lookupMain(getOperation());
     auto plan =
         failed(main) ? FailureOr<PlanAttr>() : lookupPlan(getOperation());
-    if (failed(plan) || failed(Evaluation(*main).run(predict)))
+    if (failed(plan))
       return signalPassFailure();
+    Evaluation evaluation(*main);
+    // Equal expressions are one before the training step numbers them, too.
+    // This also drops names that nobody reads.
+    OpPassManager merging(ModuleOp::getOperationName());
+    merging.addPass(createCSEPass());
+    if (failed(evaluation.returnPredicted(predict)) ||
+        failed(runPipeline(merging, getOperation())))
+      return signalPassFailure();
+    evaluation.run();
     getOperation()->setAttr(attrs::kLevel,
                             LevelAttr::get(&getContext(), Level::Graph));
   }

@@ -1,3 +1,4 @@
+// A value to predict that no name of the model is.
 // RUN: pp-opt %s --split-input-file --verify-diagnostics --pp-evaluate=predict=logits
 
 module attributes {pp.plan = #pp.plan<mesh = <[]>>} {

@@ -203,10 +203,14 @@ Status Training::finishOldest(Status &told) {
     // Data that cannot be read end a run, but not its step.
     if (!evaluated && evaluated.status().code() != ExitCode::io)
       return evaluated.status();
-    if (evaluated)
+    if (!evaluated)
+      told = join(told, evaluated.status());
+    else if (*evaluated)
       its.evaluation = std::move(*evaluated);
     else
-      told = join(told, evaluated.status());
+      told = join(told, Status(ExitCode::interrupted,
+                               "interrupted while it evaluates after step " +
+                                   std::to_string(its.step)));
   }
   report.steps.push_back(its);
   progress.update(its, Milliseconds(clock.lastEnd() - start).count());

@@ -30,6 +30,12 @@
 // RUN: not pp-opt %t.mlir --pp-parallelize --predict-values=logits 2>&1 | FileCheck %s --check-prefix=NEEDS
 // NEEDS: --predict-values needs --evaluate
 
+// A forward pass alone would be cut elsewhere.
+// RUN: pp-model gpt --layers=4 --hidden=16 --heads=2 --seq=8 --batch=8 --vocab=512 -o %t.deep.mlir
+// RUN: pp-opt %t.deep.mlir --pp-parallelize="pp=2" --emit=plan -o %t.train.plan
+// RUN: pp-opt %t.deep.mlir --pp-parallelize="pp=2" --evaluate --emit=plan -o %t.eval.plan
+// RUN: diff %t.train.plan %t.eval.plan
+
 // Ops that both have are numbered alike: with dropout, and where a layer norm has equal constants.
 // RUN: pp-opt %t.mlir --pp-parallelize="dp=2 stop-after=graph" -o %t.train.graph
 // RUN: pp-opt %t.mlir --pp-parallelize="dp=2 stop-after=graph" --evaluate -o %t.eval.graph

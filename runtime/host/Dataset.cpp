@@ -74,17 +74,21 @@ Status Dataset::zero(size_t tensor, void *out) const {
 namespace {
 class TextDataset : public Dataset {
 public:
-  TextDataset(InputFile file, std::vector<DataTensor> tensors)
-      : Dataset(std::move(tensors)), file(std::move(file)) {}
+  TextDataset(InputFile file, std::vector<DataTensor> tensors, uint64_t tokens)
+      : Dataset(std::move(tensors)), file(std::move(file)), tokens(tokens) {}
 
   static Expected<std::unique_ptr<Dataset>>
   open(const std::string &path, std::vector<DataTensor> tensors);
 
   Status read(uint64_t step, size_t index, void *out) const override;
   Expected<uint32_t> fingerprint() const override { return file.fingerprint(); }
+  uint64_t stepsOfPass() const override {
+    return std::max<uint64_t>(1, (file.size() - 1) / tokens);
+  }
 
 private:
   InputFile file;
+  uint64_t tokens; ///< of a batch
 };
 } // namespace
 
@@ -122,8 +126,8 @@ TextDataset::open(const std::string &path, std::vector<DataTensor> tensors) {
                                     std::to_string(sequence) +
                                     " + 2 bytes, got " +
                                     std::to_string(file->size()));
-  return std::unique_ptr<Dataset>(
-      new TextDataset(std::move(*file), std::move(tensors)));
+  return std::unique_ptr<Dataset>(new TextDataset(
+      std::move(*file), tensors, used[0]->shape[0] * used[0]->shape[1]));
 }
 
 Status TextDataset::read(uint64_t step, size_t index, void *out) const {
@@ -173,6 +177,7 @@ public:
   Status read(uint64_t step, size_t index, void *out) const override;
   std::string describe(uint64_t steps) const override;
   Expected<uint32_t> fingerprint() const override;
+  uint64_t stepsOfPass() const override { return stepsPerEpoch; }
 
 private:
   /// Opens the file of a tensor and compares it with earlier ones.

@@ -213,17 +213,20 @@ def check_samples(tools, folder):
         data.mkdir(exist_ok=True)
         write_npy(data / "images.npy", (len(order), 8, 8, 3), [v for i in order for v in samples[i][0]], "d")
         write_npy(data / "labels.npy", (len(order),), [samples[i][1] for i in order], "i")
-        tools.call("pp-run", model, f"--parallelize={plan}", f"--eval-data=npy:{data}", f"--eval-steps={steps}",
-                   "--eval-only", f"--parameters={folder}/s.safetensors", "--quiet", f"--metrics={folder}/m.jsonl",
+        tools.call("pp-run", model, f"--parallelize={plan}", f"--eval-data=npy:{data}",
+                   *([f"--eval-steps={steps}"] if steps else []), "--eval-only", f"--parameters={folder}/s.safetensors", "--quiet", f"--metrics={folder}/m.jsonl",
                    f"--predict={folder}/p.npy")
         values = read_npy(f"{folder}/p.npy")
-        rows = {i: values[n * classes:(n + 1) * classes] for n, i in enumerate(order[:steps * batch])}
+        rows = {i: values[n * classes:(n + 1) * classes] for n, i in enumerate(order[:len(values) // classes])}
         return read_lines(f"{folder}/m.jsonl")[1][0]["loss"], rows
 
     order = list(range(2 * batch))
     both, right = evaluate(order, 2, "")
     first, _ = evaluate(order, 1, "")
     second, _ = evaluate(order[batch:] + order[:batch], 1, "")
+    whole, rows = evaluate(order, 0, "")  # a pass over the data by default
+    if whole != both or rows != right:
+        yield f"expects a pass over the data to be 2 steps, with loss {both}, got {whole}"
     if abs(both - (first + second) / 2) > 1e-14:
         yield f"expects the mean of {first} and {second}, got {both}"
     for plan in "", "dp=2", "tp=2 pp=2":

@@ -22,6 +22,18 @@ using namespace pprt::host;
 
 using Clock = std::chrono::steady_clock;
 
+/// Of large data.
+static constexpr uint64_t kMostSteps = 20;
+
+static uint64_t stepsOf(const Options &options, const Batches &batches) {
+  const uint64_t pass = batches.stepsOfPass();
+  return options.evalSteps > 0 ? options.evalSteps
+         : pass > 0            ? std::min(pass, kMostSteps)
+                               : kMostSteps;
+}
+
+uint64_t Evaluator::steps() const { return stepsOf(options, *batches); }
+
 /// Sums over the batches so far.
 struct Evaluator::Sums {
   double loss = 0;
@@ -116,7 +128,7 @@ Status Evaluator::prepare(bool isLast) {
     TensorToStore tensor = {output.name, output.element, output.shape};
     if (tensor.shape.empty())
       tensor.shape.push_back(1);
-    tensor.shape.front() *= options.evalSteps;
+    tensor.shape.front() *= steps();
     Expected<TensorFile> created = TensorFile::create(options.predict, tensor);
     status = created.status();
     if (created)
@@ -196,8 +208,8 @@ Evaluator::run(bool isLast, Stepper *judge, VerifyReport *verified) {
     return status;
   Sums sums;
   Status mine;
-  for (uint64_t number = 0; number <= options.evalSteps; ++number) {
-    const bool isEnd = number == options.evalSteps;
+  for (uint64_t number = 0; number <= steps(); ++number) {
+    const bool isEnd = number == steps();
     if (mine.ok() && !isEnd)
       mine = batches->read(number, batch);
     if (mine.ok() && isEnd && file)
@@ -221,7 +233,7 @@ Evaluator::run(bool isLast, Stepper *judge, VerifyReport *verified) {
     if (judge && mine.ok())
       mine = compare(*judge, batch, *verified);
   }
-  const auto count = double(options.evalSteps);
+  const auto count = double(steps());
   EvaluationReport report;
   report.loss = sums.loss / count;
   for (auto &[name, values] : sums.metrics) {
@@ -244,9 +256,9 @@ static double boundFor(double roundoff) {
 }
 
 /// Says how far the evaluation is from the judge's.
-static void tellErrors(const Options &options, const VerifyReport &verified,
+static void tellErrors(uint64_t steps, const VerifyReport &verified,
                        double bound) {
-  std::cout << "verify: " << options.evalSteps
+  std::cout << "verify: " << steps
             << " batches against the reference interpreter in f64: ";
   const auto tell = [](const char *name, double error) {
     char text[64];
@@ -265,6 +277,7 @@ Status pp::run::evaluateOnly(const Options &options, SourceModule *module,
                              std::shared_ptr<World> world, uint64_t step,
                              Report &report) {
   const bool tells = world->process() == 0;
+  const uint64_t steps = stepsOf(options, batches);
   std::unique_ptr<Stepper> judge;
   VerifyReport verified;
   double roundoff = 0;
@@ -308,7 +321,7 @@ Status pp::run::evaluateOnly(const Options &options, SourceModule *module,
     for (const auto &[name, values] : report.evaluation->metrics)
       if (values.size() == 1)
         std::cout << " | " << name << " " << values.front();
-    std::cout << " | " << options.evalSteps << " batches" << std::endl;
+    std::cout << " | " << steps << " batches" << std::endl;
   }
   if (tells && !options.metrics.empty()) {
     Expected<MetricsFile> file = MetricsFile::create(options.metrics);
@@ -320,7 +333,7 @@ Status pp::run::evaluateOnly(const Options &options, SourceModule *module,
     verified.ok = std::max(verified.loss.value_or(0),
                            verified.metrics.value_or(0)) <= bound;
     if (!verified.ok || !options.quiet)
-      tellErrors(options, verified, bound);
+      tellErrors(steps, verified, bound);
     report.verify = verified;
     if (!verified.ok && status.ok())
       status = Status(ExitCode::verifyDiffers,

@@ -50,6 +50,7 @@ public:
 
 private:
   struct Sums;
+  uint64_t steps() const;
   pprt::Status prepare(bool isLast);
   pprt::Status step(Sums &sums);
   pprt::Status compare(Stepper &judge, const pprt::host::Batch &batch,

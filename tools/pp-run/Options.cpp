@@ -150,7 +150,8 @@ const Option options[] = {
      [](std::string_view v, Options &o) { return readCount(v, o.evalEvery); },
      needsRun | needsValues},
     {"eval-steps", "N",
-     "with --eval-data: evaluate on its first N batches (default 20)",
+     "with --eval-data: evaluate on its first N batches (default: all, but at "
+     "most 20)",
      [](std::string_view v, Options &o) { return readCount(v, o.evalSteps); },
      needsRun | needsValues},
     {"eval-only", "",
@@ -358,8 +359,8 @@ Status checkEvaluation(const Options &result,
     return usageError("'--eval-only' expects the program that evaluates "
                       "instead of the one that trains; leave out "
                       "'--eval-program'");
-  for (const char *name :
-       {"data", "steps", "eval-every", "save", "checkpoint", "trace", "fit"})
+  for (const char *name : {"data", "steps", "eval-every", "save", "checkpoint",
+                           "trace", "fit", "reference"})
     if (seen.count(name))
       return usageError("'--eval-only' trains nothing and so cannot obey '--" +
                         std::string(name) + "', got both");

@@ -46,8 +46,8 @@ struct Options {
   std::string evalData;
   /// Evaluates after so many steps, and at the end; 0: at the end.
   uint64_t evalEvery = 0;
-  /// Batches of an evaluation.
-  uint64_t evalSteps = 20;
+  /// Batches of an evaluation; 0: a pass over the data, but at most 20.
+  uint64_t evalSteps = 0;
   bool evalOnly = false;
   /// Files; empty: none.
   std::string evalProgram, predict;

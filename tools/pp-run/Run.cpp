@@ -430,7 +430,8 @@ Status runIn(std::shared_ptr<World> world, Options options) {
         !status.ok())
       return status;
   if (const std::string text = batches->describe(
-          options.evalOnly ? options.evalSteps : options.steps);
+          options.evalOnly ? std::max<uint64_t>(1, options.evalSteps)
+                           : options.steps);
       tells && !options.quiet && !text.empty())
     std::cout << text << std::endl;
 

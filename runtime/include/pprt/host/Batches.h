@@ -33,6 +33,8 @@ public:
   /// Differs only where files do.
   Expected<uint32_t> fingerprint() const { return dataset->fingerprint(); }
 
+  uint64_t stepsOfPass() const { return dataset->stepsOfPass(); }
+
   /// Returns advice to the user about `steps` steps of the data; may be empty.
   std::string describe(uint64_t steps) const {
     return dataset->describe(steps);

@@ -63,6 +63,10 @@ public:
   /// Differs only where files do; 0 without any.
   virtual Expected<uint32_t> fingerprint() const { return 0; }
 
+  /// Returns how many steps read every sample once, as far as these are whole
+  /// batches; at least 1, and 0 if there are always others.
+  virtual uint64_t stepsOfPass() const { return 0; }
+
   /// Returns advice to the user about `steps` steps of the data; may be empty.
   virtual std::string describe(uint64_t steps) const { return ""; }
 

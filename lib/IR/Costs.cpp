@@ -149,7 +149,7 @@ void pp::registerCostModels(DialectRegistry &registry) {
     attach<none, everything, IotaOp>(context);
     attach<none, picked, SliceOp, DynamicSliceOp, GatherOp>(context);
     // A literal is there already, and the other ops rename existing values.
-    attach<none, none, ConstantOp, ReshapeOp, StopGradientOp,
+    attach<none, none, ConstantOp, ReshapeOp, StopGradientOp, IfTrainingOp,
            ShardingConstraintOp, ReshardOp, NameOp>(context);
     visitAllOps([&](auto tag) {
       attachByTraits<typename decltype(tag)::Type>(context);

@@ -169,6 +169,12 @@ void select(SelectOp op, Vjp &vjp) {
                           vjp.fill(0.0, vjp.upstream.getType()), vjp.upstream));
 }
 
+/// Gradients are for training.
+void ifTraining(IfTrainingOp, Vjp &vjp) {
+  if (vjp.needs(0))
+    vjp.set(0, vjp.upstream);
+}
+
 /// Constant almost everywhere, or of integers and truth values only.
 template <typename OpTy> void zero(OpTy, Vjp &) {}
 
@@ -200,6 +206,7 @@ void pp::registerElementwiseGradients(MLIRContext *context) {
   attachGradient<MinOp, extremum<MinOp, Direction::LT>>(context);
   attachGradient<PowOp, pow>(context);
   attachGradient<SelectOp, select>(context);
+  attachGradient<IfTrainingOp, ifTraining>(context);
   attachGradient<SignOp, zero<SignOp>>(context);
   attachGradient<NotOp, zero<NotOp>>(context);
   attachGradient<AndOp, zero<AndOp>>(context);

@@ -276,11 +276,13 @@ LogicalResult InterfaceVerifier::verifySharding(ShardingAttr sharding,
     for (StringAttr name : dim.getAxes()) {
       MeshAxisAttr axis = mesh.getMesh().lookup(name);
       bool isFit = axis && (axis.getKind() == AxisKind::Space ||
-                            (axis.getKind() == AxisKind::Time && isBatch()));
+                            (axis.getKind() == AxisKind::Time &&
+                             (isBatch() || getRole() == Role::Prediction)));
       if (!isFit)
-        return fail() << "expects space axes of " << mesh.getMesh()
-                      << ", and time on inputs and labels alone, got " << name
-                      << " in " << sharding << " (model_c6)";
+        return fail()
+               << "expects space axes of " << mesh.getMesh()
+               << ", and time on inputs, labels and predictions alone, got "
+               << name << " in " << sharding << " (model_c6)";
     }
     if (int64_t shards = mesh.getMesh().sizeOf(dim.getAxes()); size % shards)
       return fail() << "expects sizes that divide into shards, got " << size
@@ -353,6 +355,8 @@ static StringRef findMaker(Role role, std::optional<Level> level) {
     return level ? "" : "; pp-add-optimizer adds new parameters";
   case Role::Gradient:
     return level ? "" : "; pp-differentiate adds gradients";
+  case Role::Prediction:
+    return level ? "" : "; pp-evaluate adds predictions";
   default:
     return "; inputs and labels are arguments";
   }
@@ -437,7 +441,8 @@ static LogicalResult verifyInterface(func::FuncOp main, MeshOp mesh,
                                           : "state or metric")
                            << ", got " << stringifyRole(role) << maker
                            << " (model_c4)";
-    bool isUpdate = role != Role::Loss && role != Role::Metric;
+    bool isUpdate =
+        role != Role::Loss && role != Role::Metric && role != Role::Prediction;
     if (isUpdate && failed(verifyUpdate(result, main, arguments)))
       return failure();
     if (!results.insert({role, result.getName()}).second &&

@@ -223,6 +223,8 @@ static OwningOpRef<ModuleOp> build(GraphBuilder &graph, const GptConfig &config,
                   : graph.param("lm_head.weight", {config.vocab, config.hidden},
                                 graph.normal(0.02));
   Value logits = graph.dot(x, head, {}, {}, {2}, {1});
+  // Nobody reads the name: it is there for predictions.
+  graph.name(logits, "logits", {"batch", "sequence", ""});
   graph.enter("loss");
   Value loss = graph.meanCrossEntropy(logits, labels);
   return graph.finish(experts ? experts->finish(loss) : loss);

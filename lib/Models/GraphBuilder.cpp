@@ -284,6 +284,11 @@ Value GraphBuilder::name(Value value, StringRef name,
                         builder.getStrArrayAttr(dims), /*gradient=*/false);
 }
 
+Value GraphBuilder::ifTraining(Value training, Value evaluation) {
+  return IfTrainingOp::create(builder, loc, training.getType(), training,
+                              evaluation);
+}
+
 /// Dimensions 0 .. n-1.
 static SmallVector<int64_t> leading(int64_t n) {
   return llvm::to_vector(llvm::seq<int64_t>(n));
@@ -359,7 +364,8 @@ Value GraphBuilder::dropout(Value x, double probability) {
   // Words are evenly spread over [-2^31, 2^31).
   double least = std::floor(probability * 0x1p32) - 0x1p31;
   Value isKept = compare(Direction::GE, bits, splat(least, bits));
-  return select(isKept, scale(x, 1 / (1 - probability)), splat(0, x));
+  return ifTraining(
+      select(isKept, scale(x, 1 / (1 - probability)), splat(0, x)), x);
 }
 
 void GraphBuilder::result(Role role, StringRef name, Value value) {

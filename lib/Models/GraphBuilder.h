@@ -124,8 +124,11 @@ public:
   mlir::Value maskCausal(mlir::Value scores);
   /// Mean over all leading positions of -log softmax(logits)[label].
   mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value labels);
+  /// The first while the model trains, the second while it is evaluated.
+  mlir::Value ifTraining(mlir::Value training, mlir::Value evaluation);
   /// Elements become 0 with this probability, the others larger to make up for
-  /// it: others in each call, and in each step. No op for probability 0.
+  /// it: others in each call, and in each step. No op for probability 0, nor in
+  /// evaluation.
   mlir::Value dropout(mlir::Value x, double probability);
 
   llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) const;
@@ -138,8 +141,8 @@ public:
                       std::forward<Args>(args)...);
   }
 
-  /// `value` with a name for plans. `dims`: names of its dimensions, "" for
-  /// none.
+  /// `value` with a name for plans and predictions. `dims`: names of its
+  /// dimensions, "" for none.
   mlir::Value name(mlir::Value value, llvm::StringRef name,
                    llvm::ArrayRef<llvm::StringRef> dims);
 

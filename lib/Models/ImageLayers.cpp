@@ -49,7 +49,8 @@ Value ImageLayers::normalize(Value x, const std::string &name) {
                                   : groupNorm(x, weight, bias);
 }
 
-/// The batch's own mean and variance; the running ones only take note of them.
+/// While it trains, the batch's own mean and variance, of which the running
+/// ones take note; in evaluation the running ones.
 Value ImageLayers::batchNorm(Value x, const std::string &name, Value weight,
                              Value bias) {
   ArrayRef<int64_t> shape = graph.shapeOf(x);
@@ -58,24 +59,29 @@ Value ImageLayers::batchNorm(Value x, const std::string &name, Value weight,
     return graph.scale(graph.reduce(Reduction::Sum, value, {0, 1, 2}),
                        1.0 / count);
   };
-  Value average = mean(x);
-  Value centred = graph.binary<SubOp>(x, graph.broadcast(average, {3}, x));
-  Value variance = mean(graph.binary<MulOp>(centred, centred));
-  Value inverse = graph.unary<RsqrtOp>(
-      graph.binary<AddOp>(variance, graph.splat(kEpsilon, variance)));
-  Value scale = graph.binary<MulOp>(inverse, weight);
-
-  auto run = [&](const char *what, Value fresh, InitAttr start) {
-    const std::string full = name + what;
-    Value old = graph.state(full, {shape[3]}, element, start);
-    graph.result(Role::State, full,
+  auto running = [&](const char *what, InitAttr start) {
+    return graph.state(name + what, {shape[3]}, element, start);
+  };
+  auto run = [&](const char *what, Value old, Value fresh) {
+    graph.result(Role::State, name + what,
                  graph.binary<AddOp>(graph.scale(old, 1.0 - kMomentum),
                                      graph.scale(fresh, kMomentum)));
   };
-  run(".running_mean", average, graph.zeros());
+  Value oldMean = running(".running_mean", graph.zeros()),
+        oldVariance = running(".running_var", graph.constant(1.0));
+  Value average = mean(x);
+  Value centred = graph.binary<SubOp>(
+      x, graph.broadcast(graph.ifTraining(average, oldMean), {3}, x));
+  Value variance = mean(graph.binary<MulOp>(centred, centred));
+  Value used = graph.ifTraining(variance, oldVariance);
+  Value inverse = graph.unary<RsqrtOp>(
+      graph.binary<AddOp>(used, graph.splat(kEpsilon, used)));
+  Value scale = graph.binary<MulOp>(inverse, weight);
+
+  run(".running_mean", oldMean, average);
   // An unbiased estimate, unlike the variance of this batch.
-  run(".running_var", graph.scale(variance, count / std::max(1.0, count - 1)),
-      graph.constant(1.0));
+  run(".running_var", oldVariance,
+      graph.scale(variance, count / std::max(1.0, count - 1)));
   const std::string counter = name + ".num_batches_tracked";
   Value old = graph.state(
       counter, {}, IntegerType::get(element.getContext(), 64), graph.zeros());

@@ -43,6 +43,7 @@ OwningOpRef<ModuleOp> pp::buildMlp(MLIRContext &context,
       x = graph.unary<TanhOp>(x);
     width = next;
   }
+  graph.name(x, "logits", {"batch", ""});
   graph.enter("loss");
   return graph.finish(graph.meanCrossEntropy(x, labels));
 }

@@ -119,6 +119,7 @@ OwningOpRef<ModuleOp> pp::buildResNet(MLIRContext &context,
   const double pixels = double(shape[1] * shape[2]);
   x = graph.scale(graph.reduce(Reduction::Sum, x, {1, 2}), 1.0 / pixels);
   Value logits = net.layers.linear(x, "fc", config.classes);
+  graph.name(logits, "logits", {"batch", ""});
   graph.enter("loss");
   return graph.finish(graph.meanCrossEntropy(logits, labels));
 }

@@ -71,6 +71,7 @@ OwningOpRef<ModuleOp> pp::buildUNet(MLIRContext &context,
     x = block(graph.concatenate({skips[level], up}, 3), name, channels);
   }
   Value logits = layers.convolution(x, "head", config.classes, {1, 1, 0});
+  graph.name(logits, "logits", {"batch", "", "", ""});
   graph.enter("loss");
   return graph.finish(graph.meanCrossEntropy(logits, labels));
 }

@@ -192,6 +192,7 @@ std::optional<HostTensor> evaluateBinary(Operation *op, Operands in) {
         return mapBinary(*in[0], *in[1],
                          [](double a, double b) { return std::pow(a, b); });
       })
+      .Case([&](IfTrainingOp) { return *in[0]; })
       .Case([&](AndOp) {
         return mapInts(*in[0], *in[1], [](U a, U b) { return a & b; });
       })

@@ -245,7 +245,8 @@ ArtifactBuilder::convert(Operation &op) {
             auto output = outputs.find(emit.getOutput());
             if (output == outputs.end())
               return emit.emitOpError("expects a result of @main that is a "
-                                      "loss, metric or gradient, got ")
+                                      "loss, metric, gradient or prediction, "
+                                      "got ")
                      << emit.getOutput();
             result->opcode = ppx::Opcode_emit;
             result->binding = output->second;
@@ -385,19 +386,34 @@ LogicalResult ArtifactBuilder::addArguments() {
   return success();
 }
 
+/// Nothing for a new value of an argument.
+static std::optional<ppx::OutputRole> toOutputRole(std::optional<Role> role) {
+  switch (role.value_or(Role::State)) {
+  case Role::Loss:
+    return ppx::OutputRole_loss;
+  case Role::Metric:
+    return ppx::OutputRole_metric;
+  case Role::Gradient:
+    return ppx::OutputRole_gradient;
+  case Role::Prediction:
+    return ppx::OutputRole_prediction;
+  default:
+    return std::nullopt;
+  }
+}
+
 LogicalResult ArtifactBuilder::addOutputs() {
   for (auto [index, type] : llvm::enumerate(main.getResultTypes())) {
     std::optional<Role> role = getResultRole(main, index);
-    if (role != Role::Loss && role != Role::Metric && role != Role::Gradient)
+    const std::optional<ppx::OutputRole> outputRole = toOutputRole(role);
+    if (!outputRole)
       continue;
     auto tensor = cast<RankedTensorType>(type);
     DictionaryAttr attributes = main.getResultAttrDict(index);
     auto [padded, shape] = getShapes(attributes, tensor);
     auto entry = std::make_unique<ppx::OutputT>();
     entry->name = getResultName(main, index).str();
-    entry->role = role == Role::Loss     ? ppx::OutputRole_loss
-                  : role == Role::Metric ? ppx::OutputRole_metric
-                                         : ppx::OutputRole_gradient;
+    entry->role = *outputRole;
     auto element = convertElement(tensor, main.getLoc());
     if (failed(element))
       return failure();

@@ -327,6 +327,7 @@ void pp::registerScalarModels(DialectRegistry &registry) {
     attach<ConvertOp, convert>(context);
     attach<SelectOp, select>(context);
     attach<StopGradientOp, same>(context);
+    attach<IfTrainingOp, same>(context);
     attach<ShardingConstraintOp, same>(context);
     attach<ReshardOp, same>(context);
     attach<NameOp, same>(context);

@@ -16,17 +16,18 @@
 using namespace mlir;
 using namespace pp;
 
-/// From a model's loss to the whole training step, still for one device.
-static void addGraphPasses(OpPassManager &manager,
-                           const PipelineOptions &options, bool hasPlan) {
-  // The model is the user's: report its errors before anything else touches it.
-  manager.addPass(createVerifyGraph());
+/// Leftovers of independent rules (zeros added, moves undone) are folded while
+/// it is one graph. Equal constants stay apart: each has its stage.
+static void addFolding(OpPassManager &manager) {
+  manager.addPass(
+      createCanonicalizerPass(GreedyRewriteConfig().enableConstantCSE(false)));
+  manager.addPass(createCSEPass());
+}
 
-  // Every decision is in the plan before the first pass that obeys one.
-  if (!options.planFile.empty())
-    manager.addPass(createLoadPlan({options.planFile}));
-  else if (options.givesPlan || !hasPlan)
-    manager.addPass(createMakePlan(options.plan));
+/// From a model with a plan to the whole training step.
+static void addTraining(OpPassManager &manager, bool keepGradients) {
+  // Dropout and batch norm are those of training from here on.
+  manager.addPass(createTakeTraining());
 
   // Types before gradients, which then have the types of what they belong to.
   manager.addPass(createLowerPrecision());
@@ -40,18 +41,41 @@ static void addGraphPasses(OpPassManager &manager,
 
   // The optimizer is ordinary ops over state arguments, so that states are
   // sharded, placed and counted as everything else. Unused gradients are
-  // dropped with the work that led to them, and leftovers of independent rules
-  // (zeros added, moves undone) are folded while it is one graph. Equal
-  // constants stay apart: each has its stage.
-  manager.addPass(createAddOptimizer({options.keepGradients}));
-  manager.addPass(
-      createCanonicalizerPass(GreedyRewriteConfig().enableConstantCSE(false)));
-  manager.addPass(createCSEPass());
+  // dropped with the work that led to them.
+  manager.addPass(createAddOptimizer({keepGradients}));
+  addFolding(manager);
+}
+
+/// From a model with a plan to its evaluation, which has the layouts of the
+/// training step: the same passes, but gradients and updates.
+static void addEvaluation(OpPassManager &manager, const std::string &predict) {
+  manager.addPass(createPlanTraining());
+  manager.addPass(createLowerPrecision());
+  manager.addPass(createEvaluate({predict}));
+  addFolding(manager);
+}
+
+/// From a model's loss to the whole step, still for one device.
+static void addGraphPasses(OpPassManager &manager,
+                           const PipelineOptions &options, bool hasPlan) {
+  // The model is the user's: report its errors before anything else touches it.
+  manager.addPass(createVerifyGraph());
+
+  // Every decision is in the plan before the first pass that obeys one.
+  if (!options.planFile.empty())
+    manager.addPass(createLoadPlan({options.planFile}));
+  else if (options.givesPlan || !hasPlan)
+    manager.addPass(createMakePlan(options.plan));
+
+  if (options.evaluates)
+    addEvaluation(manager, options.predict);
+  else
+    addTraining(manager, options.keepGradients);
   manager.addPass(createVerifyGraph());
 }
 
-/// From global tensors to one device's tensors and collectives.
-static void addSpmdPasses(OpPassManager &manager) {
+/// The choices that a plan may leave open.
+static void addCutsAndSeeds(OpPassManager &manager) {
   // Ops that share only a constant must not share a stage or a sharding because
   // of it.
   manager.addPass(createSplitConstants());
@@ -60,9 +84,16 @@ static void addSpmdPasses(OpPassManager &manager) {
   // longer shows, and a cut value has one sharding on both sides.
   manager.addPass(createCutStages());
 
-  // Few seeds on arguments, then a fixed point. Every op has its sharding in
-  // the IR before the partitioner runs, so that it decides nothing.
+  // Few seeds on arguments.
   manager.addPass(createAnnotateShardings());
+}
+
+/// From global tensors to one device's tensors and collectives.
+static void addSpmdPasses(OpPassManager &manager) {
+  addCutsAndSeeds(manager);
+
+  // Then a fixed point. Every op has its sharding in the IR before the
+  // partitioner runs, so that it decides nothing.
   manager.addPass(createPropagateShardings());
 
   // Ops that need a split dimension whole work in its shards: before padding,
@@ -167,6 +198,11 @@ void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
     addProgramPasses(manager, options);
 }
 
+void pp::addPassesToSeeds(OpPassManager &manager) {
+  addTraining(manager, /*keepGradients=*/false);
+  addCutsAndSeeds(manager);
+}
+
 void pp::addPassesAfterResiduals(OpPassManager &manager, std::string target) {
   PipelineOptions options;
   options.target = std::move(target);
@@ -248,7 +284,8 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
 
   void runOnOperation() override {
     std::optional<Level> level = getLevel(getOperation());
-    if (level && failed(checkGoesOn(*level)))
+    if (level && failed(options.evaluates ? refuseToEvaluate(*level)
+                                          : checkGoesOn(*level)))
       return signalPassFailure();
     if (options.leavesPrograms && level != Level::Program)
       options.stopAfter = std::min(options.stopAfter, Level::Pipeline);
@@ -274,6 +311,15 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
       diagnostic << "expects stop-after=" << stringifyLevel(level)
                  << " or a later level for a module of that level, got "
                  << stringifyLevel(options.stopAfter);
+    setExitCode(diagnostic, kUsage);
+    return diagnostic;
+  }
+
+  LogicalResult refuseToEvaluate(Level level) {
+    InFlightDiagnostic diagnostic =
+        getOperation().emitError("expects a model to evaluate, got a module of "
+                                 "level ")
+        << stringifyLevel(level);
     setExitCode(diagnostic, kUsage);
     return diagnostic;
   }

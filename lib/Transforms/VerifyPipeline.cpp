@@ -149,7 +149,8 @@ LogicalResult PipelineVerifier::verifyResult(OpOperand &result) {
                   << argument.getType() << ", got " << result.get().getType();
   for (int64_t stage : stages)
     if (!isStage(stage) ||
-        !isOnStage(result.get(), stage, /*perMicroBatch=*/false) ||
+        !isOnStage(result.get(), stage,
+                   /*perMicroBatch=*/role == Role::Prediction) ||
         (argument && !isOnStage(argument, stage, /*perMicroBatch=*/false)))
       return fail() << "a value that stage " << stage
                     << " has once a step, and the argument that it updates";

@@ -139,6 +139,9 @@ struct Session::State {
   /// the other ranks that hold it.
   template <typename Function>
   Status forEachCopy(uint32_t argument, Function &&f) const;
+  Expected<uint32_t> findSame(uint32_t argument, const Session &other) const;
+  bool hasSameParts(uint32_t argument, const State &other, uint32_t from) const;
+  Status copyParts(uint32_t argument, const State &other, uint32_t from);
   /// The holder of a part of an argument; each part has one.
   struct Holder {
     uint32_t rank, slot;

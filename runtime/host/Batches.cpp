@@ -32,6 +32,10 @@ static std::vector<bool> findLoaded(const ppx::ArtifactT &artifact) {
   return loaded;
 }
 
+uint64_t Batches::stepsOfPass() const {
+  return samples() == 0 ? 0 : std::max<uint64_t>(1, samples() / batchRows);
+}
+
 Expected<Batches> Batches::open(const std::string &data,
                                 const ppx::ArtifactT &artifact,
                                 const DataOptions &options) {
@@ -47,6 +51,7 @@ Expected<Batches> Batches::open(const std::string &data,
     const BatchLayout layout(argument.shape, argument.batch);
     batches.arguments.push_back(i);
     batches.kept.emplace_back(0, layout.rows);
+    batches.batchRows = std::max(batches.batchRows, layout.rows);
     // The artifact's structure was checked: the product fits.
     batches.rowBytes.push_back(layout.outer * layout.inner *
                                elementSize(argument.element));

@@ -282,9 +282,9 @@ Status NpyFile::read(uint64_t first, uint64_t count, ElementType element,
   return Status();
 }
 
-Status pprt::host::writeNpy(const std::string &path, ElementType element,
-                            const std::vector<uint64_t> &shape,
-                            const void *data) {
+Expected<std::string>
+pprt::host::printNpyHeader(const std::string &path, ElementType element,
+                           const std::vector<uint64_t> &shape) {
   const NpyFile::Type *type = findType(element);
   std::optional<uint64_t> bytes;
   if (type)
@@ -307,13 +307,20 @@ Status pprt::host::writeNpy(const std::string &path, ElementType element,
   std::string start("\x93NUMPY\x01\x00", 8);
   start += static_cast<char>(header.size() & 255);
   start += static_cast<char>(header.size() >> 8);
+  return start + header;
+}
+
+Status pprt::host::writeNpy(const std::string &path, ElementType element,
+                            const std::vector<uint64_t> &shape,
+                            const void *data) {
+  const Expected<std::string> header = printNpyHeader(path, element, shape);
+  if (!header)
+    return header.status();
   Expected<OutputFile> file = OutputFile::create(path);
   if (!file)
     return file.status();
-  Status status = file->write(start.data(), start.size());
+  Status status = file->write(header->data(), header->size());
   if (status.ok())
-    status = file->write(header.data(), header.size());
-  if (status.ok())
-    status = file->write(data, *bytes);
+    status = file->write(data, *denseBytes(shape, findType(element)->bytes));
   return status.ok() ? file->commit() : status;
 }

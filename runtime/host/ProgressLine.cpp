@@ -72,6 +72,13 @@ std::vector<std::string> ProgressLine::describe(const StepReport &step,
   char text[128];
   std::snprintf(text, sizeof(text), "loss %.4f", step.loss);
   std::vector<std::string> parts = {text};
+  if (const std::optional<double> its =
+          style == Style::bar ? evaluated
+          : step.evaluation   ? std::optional(step.evaluation->loss)
+                              : std::nullopt) {
+    std::snprintf(text, sizeof(text), "eval loss %.4f", *its);
+    parts.push_back(text);
+  }
   std::snprintf(text, sizeof(text), step.ms < 1 ? "%.3f ms" : "%.1f ms",
                 step.ms);
   parts.push_back(text);
@@ -133,6 +140,8 @@ void ProgressLine::draw(std::string line) {
 }
 
 void ProgressLine::update(const StepReport &step, double elapsedMs) {
+  if (step.evaluation)
+    evaluated = step.evaluation->loss;
   const bool isEnd = step.step == before + 1 || step.step >= steps;
   const bool isLogged = logEvery > 0 && step.step % logEvery == 0;
   const double silence = elapsedMs - shownMs;
@@ -140,7 +149,7 @@ void ProgressLine::update(const StepReport &step, double elapsedMs) {
     const double limit = std::clamp(elapsedMs, minSilenceMs, maxSilenceMs);
     // The next step may take as long as this one.
     const bool isSilent = logEvery > 0 ? !isLogged : silence + step.ms <= limit;
-    if (!isEnd && isSilent)
+    if (!isEnd && !step.evaluation && isSilent)
       return;
     out << describeLine(step, elapsedMs) << std::endl;
     shownMs = elapsedMs;

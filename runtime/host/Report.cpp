@@ -31,17 +31,34 @@ double pprt::host::quantile(std::vector<double> values, double q) {
 }
 
 /// A metric of one element is a number.
-static Json toJson(const StepReport &step) {
-  Json json = {{"step", step.step}, {"loss", step.loss}};
-  for (const auto &[name, values] : step.metrics)
+template <typename T> static void addMetrics(Json &json, const T &report) {
+  for (const auto &[name, values] : report.metrics)
     json["metrics"][name] =
         values.size() == 1 ? Json(values.front()) : Json(values);
-  json["ms"] = step.ms;
+  json["ms"] = report.ms;
+}
+
+static Json toJson(const EvaluationReport &evaluation) {
+  Json json = {{"loss", evaluation.loss}};
+  addMetrics(json, evaluation);
+  return json;
+}
+
+static Json toJson(const StepReport &step) {
+  Json json = {{"step", step.step}, {"loss", step.loss}};
+  addMetrics(json, step);
   if (step.itemsPerSecond > 0)
     json["items_per_s"] = step.itemsPerSecond;
   if (step.residentBytes > 0)
     json["rss_bytes"] = step.residentBytes;
+  if (step.evaluation)
+    json["eval"] = toJson(*step.evaluation);
   return json;
+}
+
+std::string pprt::host::printEvaluation(uint64_t step,
+                                        const EvaluationReport &evaluation) {
+  return dumpJson(Json{{"step", step}, {"eval", toJson(evaluation)}});
 }
 
 std::string pprt::host::printStep(const StepReport &step) {
@@ -54,22 +71,10 @@ static double readNumber(const Json &json) {
                           : std::numeric_limits<double>::quiet_NaN();
 }
 
-pprt::Expected<StepReport> pprt::host::parseStep(const std::string &line) {
-  const Json json = parseStrictly<Json>(line, /*maxDepth=*/3);
-  if (!json.is_object() || !json.contains("step") ||
-      !json["step"].is_number_unsigned() || !json.contains("loss"))
-    return Status(ExitCode::badParameters,
-                  "expects a line of --metrics, got '" + line.substr(0, 80) +
-                      "'");
-  StepReport step;
-  step.step = json["step"].get<uint64_t>();
-  step.loss = readNumber(json["loss"]);
-  step.ms = readNumber(json.value("ms", Json()));
-  if (const Json items = json.value("items_per_s", Json()); items.is_number())
-    step.itemsPerSecond = items.get<double>();
-  if (const Json bytes = json.value("rss_bytes", Json());
-      bytes.is_number_unsigned())
-    step.residentBytes = bytes.get<uint64_t>();
+/// Reads what addMetrics() wrote.
+template <typename T> static void readMetrics(const Json &json, T &report) {
+  report.loss = readNumber(json.value("loss", Json()));
+  report.ms = readNumber(json.value("ms", Json()));
   const Json metrics = json.value("metrics", Json::object());
   for (const auto &[name, values] : metrics.items()) {
     std::vector<double> elements;
@@ -78,8 +83,27 @@ pprt::Expected<StepReport> pprt::host::parseStep(const std::string &line) {
         elements.push_back(readNumber(value));
     else
       elements.push_back(readNumber(values));
-    step.metrics.emplace_back(name, std::move(elements));
+    report.metrics.emplace_back(name, std::move(elements));
   }
+}
+
+pprt::Expected<StepReport> pprt::host::parseStep(const std::string &line) {
+  const Json json = parseStrictly<Json>(line, /*maxDepth=*/4);
+  if (!json.is_object() || !json.contains("step") ||
+      !json["step"].is_number_unsigned() || !json.contains("loss"))
+    return Status(ExitCode::badParameters,
+                  "expects a line of --metrics, got '" + line.substr(0, 80) +
+                      "'");
+  StepReport step;
+  step.step = json["step"].get<uint64_t>();
+  readMetrics(json, step);
+  if (const Json eval = json.value("eval", Json()); eval.is_object())
+    readMetrics(eval, step.evaluation.emplace());
+  if (const Json items = json.value("items_per_s", Json()); items.is_number())
+    step.itemsPerSecond = items.get<double>();
+  if (const Json bytes = json.value("rss_bytes", Json());
+      bytes.is_number_unsigned())
+    step.residentBytes = bytes.get<uint64_t>();
   return step;
 }
 
@@ -91,14 +115,24 @@ std::optional<double> pprt::host::findMetric(const StepReport &step,
   return std::nullopt;
 }
 
-std::vector<std::pair<std::string, double>>
-pprt::host::scalarsOf(const StepReport &step) {
-  std::vector<std::pair<std::string, double>> scalars = {{"loss", step.loss}};
-  for (const auto &[name, values] : step.metrics)
+using Scalars = std::vector<std::pair<std::string, double>>;
+
+template <typename T>
+static void addScalars(Scalars &scalars, const std::string &prefix,
+                       const T &report) {
+  scalars.emplace_back(prefix + "loss", report.loss);
+  for (const auto &[name, values] : report.metrics)
     for (size_t i = 0; i < values.size(); ++i)
-      scalars.emplace_back(values.size() == 1 ? name
-                                              : name + "/" + std::to_string(i),
-                           values[i]);
+      scalars.emplace_back(
+          prefix + (values.size() == 1 ? name : name + "/" + std::to_string(i)),
+          values[i]);
+}
+
+Scalars pprt::host::scalarsOf(const StepReport &step) {
+  Scalars scalars;
+  addScalars(scalars, "", step);
+  if (step.evaluation)
+    addScalars(scalars, "eval/", *step.evaluation);
   scalars.emplace_back("ms", step.ms);
   if (step.itemsPerSecond > 0)
     scalars.emplace_back("items_per_s", step.itemsPerSecond);
@@ -192,6 +226,8 @@ std::string pprt::host::printReport(const Report &report) {
     times.erase(times.begin());
     withData.erase(withData.begin());
   }
+  if (report.evaluation)
+    json["eval"] = toJson(*report.evaluation);
   json["step_ms"] = {{"median", Json()}, {"p95", Json()}};
   json["items_per_s"] = Json();
   if (!times.empty()) {

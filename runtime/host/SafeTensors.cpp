@@ -337,17 +337,14 @@ pprt::host::orderInFile(const std::vector<TensorToStore> &tensors) {
   return order;
 }
 
-Status pprt::host::writeSafeTensors(
+Expected<std::string> pprt::host::printSafeTensorsHeader(
     const std::string &path, const std::vector<TensorToStore> &tensors,
-    const std::function<Status(size_t, void *)> &read,
     const std::map<std::string, std::string> &metadata) {
-  const std::vector<size_t> order = orderInFile(tensors);
   Json header = Json::object();
   header["__metadata__"] = metadata;
   header["__metadata__"]["format"] = "pt";
-  std::vector<uint64_t> sizes(tensors.size());
   uint64_t offset = 0;
-  for (size_t i : order) {
+  for (size_t i : orderInFile(tensors)) {
     const TensorToStore &tensor = tensors[i];
     if (Status status = checkTensorName(path, tensor.name); !status.ok())
       return status;
@@ -359,7 +356,6 @@ Status pprt::host::writeSafeTensors(
                         ": expects distinct tensors of less than 2^63 "
                         "bytes, got '" +
                         tensor.name + "' " + printShape(tensor.shape));
-    sizes[i] = *bytes;
     header[tensor.name] = {{"dtype", storedName(tensor.element)},
                            {"shape", tensor.shape},
                            {"data_offsets", {offset, offset + *bytes}}};
@@ -367,30 +363,40 @@ Status pprt::host::writeSafeTensors(
   }
   std::string text = dumpJson(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::string length;
+  for (int i = 0; i < 8; ++i)
+    length += static_cast<char>(text.size() >> (8 * i));
+  return length + text;
+}
 
+Status pprt::host::writeSafeTensors(
+    const std::string &path, const std::vector<TensorToStore> &tensors,
+    const std::function<Status(size_t, void *)> &read,
+    const std::map<std::string, std::string> &metadata) {
+  const Expected<std::string> header =
+      printSafeTensorsHeader(path, tensors, metadata);
+  if (!header)
+    return header.status();
   Expected<OutputFile> file = OutputFile::create(path);
   if (!file)
     return file.status();
-  uint8_t lengthBytes[8];
-  for (int i = 0; i < 8; ++i)
-    lengthBytes[i] = static_cast<uint8_t>(text.size() >> (8 * i));
-  Status status = file->write(lengthBytes, 8);
-  if (status.ok())
-    status = file->write(text.data(), text.size());
+  Status status = file->write(header->data(), header->size());
   std::vector<std::byte> buffer;
-  for (size_t i : order) {
+  for (size_t i : orderInFile(tensors)) {
     if (!status.ok())
       return status;
-    if (sizes[i] == 0)
+    const uint64_t bytes =
+        *denseBytes(tensors[i].shape, storedBytes(tensors[i].element));
+    if (bytes == 0)
       continue;
     const void *values = tensors[i].values;
     if (!values) {
-      buffer.resize(sizes[i]);
+      buffer.resize(bytes);
       status = read(i, buffer.data());
       values = buffer.data();
     }
     if (status.ok())
-      status = file->write(values, sizes[i]);
+      status = file->write(values, bytes);
   }
   return status.ok() ? file->commit() : status;
 }

@@ -40,6 +40,12 @@ TEST(Verify, RefusesARepeatedAction) {
             "stage 1 | 1F0 [1F0] 1B0\n");
 }
 
+TEST(Verify, TakesForwardWorkAlone) {
+  EXPECT_EQ(messageFor("0F0,0F1\n1F0,1F1\n"), "");
+  // All of it.
+  EXPECT_NE(messageFor("0F0,0F1\n1F0\n"), "");
+}
+
 TEST(Verify, RefusesAMissingAction) {
   EXPECT_EQ(messageFor("0F0,0B0\n1F0\n"),
             "expects every stage to run forward and backward on every "

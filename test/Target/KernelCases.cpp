@@ -197,6 +197,10 @@ std::vector<KernelCase> pp::testing::shapeCases() {
           mainOf("%x: tensor<4x6xi32>",
                  "  %y = pp.convert %x : tensor<4x6xi32> -> tensor<4x6x%f>",
                  "%y", "tensor<4x6x%f>")},
+      KernelCase{"ifTraining",
+                 mainOf("%x: tensor<4x6x%f>, %y: tensor<4x6x%f>",
+                        "  %z = pp.if_training %x else %y : tensor<4x6x%f>",
+                        "%z", "tensor<4x6x%f>")},
       KernelCase{
           "select",
           mainOf("%p: tensor<4x6xi1>, %x: tensor<4x6x%f>, %y: tensor<4x6x%f>",

@@ -29,7 +29,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 1>} {
 // What is there for the whole step is not split over micro-batches.
 module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time]>, threads = 1>} {
   pp.mesh @mesh = <["mb"=2 : time]>
-  // expected-error @below {{argument 1 of @main expects space axes of #pp.mesh<["mb"=2 : time]>, and time on inputs and labels alone, got "mb" in #pp.sharding<@mesh, [{"mb"}]> (model_c6)}}
+  // expected-error @below {{argument 1 of @main expects space axes of #pp.mesh<["mb"=2 : time]>, and time on inputs, labels and predictions alone, got "mb" in #pp.sharding<@mesh, [{"mb"}]> (model_c6)}}
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"mb"}]>, pp.global_shape = array<i64: 8>},
                   %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>, pp.sharding = #pp.sharding<@mesh, [{"mb"}]>, pp.global_shape = array<i64: 8>}) {
     return
@@ -53,7 +53,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 1>} {
 
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, threads = 1>} {
   pp.mesh @mesh = <["dp"=2]>
-  // expected-error @below {{argument 0 of @main expects space axes of #pp.mesh<["dp"=2]>, and time on inputs and labels alone, got "rows" in #pp.sharding<@mesh, [{"rows"}]> (model_c6)}}
+  // expected-error @below {{argument 0 of @main expects space axes of #pp.mesh<["dp"=2]>, and time on inputs, labels and predictions alone, got "rows" in #pp.sharding<@mesh, [{"rows"}]> (model_c6)}}
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"rows"}]>, pp.global_shape = array<i64: 8>})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss", pp.sharding = #pp.sharding<@mesh, []>, pp.global_shape = array<i64>}) {
     %l = pp.reduce sum %x dims [0] {pp.stages = array<i64: 0>} : tensor<4xf32> -> tensor<f32>

@@ -120,6 +120,16 @@ pp::opt::parseCommandLine(int argc, char **argv,
                  clEnumValN(Emit::PPX, "ppx",
                             "an artifact for pp-run, from a module of level "
                             "program")));
+  cl::opt<bool> evaluate(
+      "evaluate",
+      cl::desc(
+          "with --pp-parallelize: make a program that evaluates the model, "
+          "with the cuts and seeds of the training step (pp-run "
+          "--eval-program takes it)"));
+  cl::opt<std::string> predict(
+      "predict-values", cl::value_desc("name"),
+      cl::desc("with --evaluate: a value (pp.name), such as logits, that the "
+               "program returns for pp-run --predict"));
   cl::opt<std::string> cacheLimit(
       "cache-limit", cl::value_desc("bytes"), cl::init("256M"),
       cl::desc("keep no more compiled kernels than this for later runs "
@@ -162,6 +172,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "--targets=x86-64-v2,x86-64-v4 -o gpt.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2\" --emit=ppx "
       "--targets=sm_80,sm_90 -o gpt.ppx\n"
+      "  pp-opt gpt.mlir --pp-parallelize=\"dp=2\" --evaluate --emit=ppx "
+      "-o eval.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"pp=4 microbatches=8\" "
       "--draw-schedule=- -o program.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n"
@@ -185,6 +197,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
   result.input = input;
   result.output = output;
   result.emit = emit;
+  result.evaluates = evaluate;
+  result.predict = predict;
   result.drawing = drawing;
   result.config = mlir::MlirOptMainConfig::createFromCLOptions();
   auto refuse = [](const llvm::Twine &message) {
@@ -215,6 +229,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
                     "', which is " + target->name() + ", twice");
     result.targets.push_back(target->name());
   }
+  if (predict.getNumOccurrences() && !evaluate)
+    return refuse("--predict-values needs --evaluate");
   for (cl::Option *option :
        {static_cast<cl::Option *>(&output), static_cast<cl::Option *>(&emit),
         static_cast<cl::Option *>(&drawing),

@@ -22,6 +22,10 @@ struct CommandLine {
   std::string input, output;
   /// The kind of `output`.
   Emit emit = Emit::MLIR;
+  /// Whether programs evaluate, and the value that they return then; empty:
+  /// none.
+  bool evaluates = false;
+  std::string predict;
   /// Limit in bytes of the cache of compiled kernels; 0: none.
   uint64_t cacheLimit = 0;
   /// The targets of an artifact's images; none: the module's target.

@@ -65,7 +65,11 @@ int main(int argc, char **argv) {
   pp::registerPPPasses();
   // Set by the options.
   std::vector<std::string> targets;
-  pp::registerPipelines([&targets](pp::PipelineOptions &pipeline) {
+  bool evaluates = false;
+  std::string predict;
+  pp::registerPipelines([&](pp::PipelineOptions &pipeline) {
+    pipeline.evaluates = evaluates;
+    pipeline.predict = predict;
     pipeline.leavesPrograms = !targets.empty();
     // What is kept is chosen once, for the first.
     if (!targets.empty())
@@ -76,6 +80,8 @@ int main(int argc, char **argv) {
   if (failed(options))
     return int(ExitCode::usage);
   targets = options->targets;
+  evaluates = options->evaluates;
+  predict = options->predict;
   mlir::MlirOptMainConfig &config = options->config;
   // A device may never end.
   if (options->input != "-" && isDevice(options->input))

@@ -2,14 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// With InterpretModule.cpp and WidenModule.cpp the only file of pp-run that
-// knows MLIR. In: the text of a module and the text of --parallelize. Out: an
-// artifact whose kernels are machine code in this process, or the diagnostics
-// that say why there is none.
+// With the other files that NoCompiler.cpp stands for the only one of pp-run
+// that knows MLIR. In: the text of a module and the text of --parallelize. Out:
+// an artifact whose kernels are machine code in this process, or the
+// diagnostics that say why there is none.
 //
 //===----------------------------------------------------------------------===//
-#include "Compile.h"
 #include "../OtherInput.h"
+#include "SourceState.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -26,6 +26,7 @@
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
 #include "pp/Transforms/Pipelines.h"
+#include "pp/Transforms/Shard/DivideAxes.h"
 #include "pprt/Processor.h"
 #include "pprt/Session.h"
 #include "llvm/ADT/StringExtras.h"
@@ -42,50 +43,6 @@ using pprt::Status;
 
 namespace {
 
-/// Collects the compiler's diagnostics while it lives.
-class Diagnostics {
-public:
-  Diagnostics(llvm::SourceMgr &sources, mlir::MLIRContext &context)
-      : stream(text), handler(sources, &context, stream),
-        plain(&context, [this, &sources](mlir::Diagnostic &diagnostic) {
-          note(diagnostic);
-          const llvm::MemoryBuffer *source =
-              sources.getMemoryBuffer(sources.getMainFileID());
-          return mlir::success(pp::printPlainly(diagnostic,
-                                                source->getBufferIdentifier(),
-                                                source->getBuffer(), stream));
-        }) {}
-
-  /// The reason of a failure. A failure outside of the module is printed
-  /// without a place in it.
-  Status failure() {
-    if (code != ExitCode::doesNotCompile)
-      return Status(code, first);
-    llvm::StringRef all = text;
-    return Status(code, all.rtrim().str());
-  }
-
-  /// All that was said.
-  const std::string &all() const { return text; }
-
-private:
-  void note(mlir::Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error ||
-        code != ExitCode::doesNotCompile)
-      return;
-    code = ExitCode(pp::getExitCode(diagnostic));
-    first = diagnostic.str();
-  }
-
-  std::string text;
-  /// The code of the first error that has one, and its message.
-  ExitCode code = ExitCode::doesNotCompile;
-  std::string first;
-  llvm::raw_string_ostream stream;
-  mlir::SourceMgrDiagnosticHandler handler;
-  mlir::ScopedDiagnosticHandler plain; ///< is asked first
-};
-
 class Stopwatch {
 public:
   double ms() const {
@@ -100,43 +57,7 @@ private:
 
 } // namespace
 
-struct SourceModule::State {
-  llvm::SourceMgr sources;
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  pp::CompileOptions kernels;
-  std::string target;
-  std::unique_ptr<pp::MemoryFit> fit;
-  std::pair<std::string, uint64_t> fitOf; ///< keys and limit
-
-  State() : context(registry()) {
-    context.printOpOnDiagnostic(false);
-    context.loadAllAvailableDialects();
-  }
-
-  static mlir::DialectRegistry registry() {
-    mlir::DialectRegistry registry;
-    pp::registerForCompilation(registry);
-    return registry;
-  }
-
-  Status checkHasKeys(const std::string &keys);
-  pp::MemoryFit *tryKeys(const std::string &keys, uint64_t limit,
-                         const MeasureBeside &measureBeside);
-  /// The training step of the model, for one device.
-  Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-  makeStep(const std::string &parallelize, bool keepsGradients = false);
-  /// A copy of the module, after the passes of `options`.
-  Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-  transform(const pp::PipelineOptions &options);
-  /// `module`, after those passes of `options` that remain.
-  Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-  runPasses(mlir::OwningOpRef<mlir::ModuleOp> module,
-            const pp::PipelineOptions &options);
-};
-
-/// Ranks and the threads inside them share the machine's cores.
-static Expected<pp::PipelineOptions> readOptions(const std::string &text) {
+Expected<pp::PipelineOptions> pp::run::readOptions(const std::string &text) {
   pp::PipelineOptions options;
   std::string error;
   if (mlir::failed(pp::parseParallelize(text, options, error)))
@@ -305,28 +226,69 @@ Expected<Compiled> SourceModule::compile(const std::string &parallelize,
   }
   if (!module)
     return module.status();
-  Diagnostics diagnostics(state->sources, state->context);
+  return state->finish(**module, kernels, passes.ms());
+}
+
+Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+SourceModule::State::makeEvaluation(const Evaluation &evaluation,
+                                    pp::Level level) {
+  Expected<pp::PipelineOptions> options = readOptions(evaluation.parallelize);
+  if (!options)
+    return options.status();
+  options->evaluates = true;
+  options->predict = evaluation.predict;
+  options->stopAfter = level;
+  options->target = target;
+  mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
+  if (!evaluation.plan.empty()) {
+    Diagnostics diagnostics(sources, context);
+    auto plan = llvm::dyn_cast_or_null<pp::PlanAttr>(
+        mlir::parseAttribute(evaluation.plan, &context));
+    if (!plan)
+      return diagnostics.failure();
+    pp::attachPlan(*copy, plan);
+    pp::setPlan(*copy, plan);
+    options->givesPlan = false;
+    options->planFile.clear();
+  }
+  return runPasses(std::move(copy), *options);
+}
+
+Expected<Compiled> SourceModule::compileEvaluation(const Evaluation &evaluation,
+                                                   Kernels kernels) {
+  Stopwatch passes;
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
+      state->makeEvaluation(evaluation, pp::Level::Program);
+  if (!module)
+    return module.status();
+  return state->finish(**module, kernels, passes.ms());
+}
+
+Expected<Compiled> SourceModule::State::finish(mlir::ModuleOp module,
+                                               Kernels kernels,
+                                               double passesMs) {
+  Diagnostics diagnostics(sources, context);
   mlir::FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>> artifact =
-      pp::buildArtifact(**module);
+      pp::buildArtifact(module);
   if (mlir::failed(artifact))
     return diagnostics.failure();
   Compiled result;
   const std::shared_ptr<pprt::ppx::ArtifactT> built = std::move(*artifact);
   result.artifact = built;
-  result.passesMs = passes.ms();
+  result.passesMs = passesMs;
   if (kernels == Kernels::none)
     return result;
 
-  const pprt::Target &target = *pp::getTarget(**module);
+  const pprt::Target &target = *pp::getTarget(module);
   const bool isHosts = target.code() == pprt::Code::sharedObject;
   if (isHosts && !pprt::hasProcessorLevel(target.processor()))
     return Status(ExitCode::device,
                   "expects a target that this machine can run, which has " +
                       pprt::processorLevel() + ", got " + target.name());
-  state->kernels.processor = target.processor();
-  state->kernels.code = target.code();
+  this->kernels.processor = target.processor();
+  this->kernels.code = target.code();
   Stopwatch stopwatch;
-  auto compiled = pp::CompiledKernels::compile(**module, state->kernels);
+  auto compiled = pp::CompiledKernels::compile(module, this->kernels);
   if (mlir::failed(compiled))
     return diagnostics.failure();
   if (kernels == Kernels::linked || !isHosts) {
@@ -432,24 +394,6 @@ bool SourceModule::isUnpartitioned() const {
   return isModel() || pp::getLevel(*state->module) == pp::Level::Graph;
 }
 
-std::map<std::string, std::string> SourceModule::parameterTypes() const {
-  std::map<std::string, std::string> types;
-  auto main = state->module->lookupSymbol<mlir::func::FuncOp>("main");
-  if (!main)
-    return types;
-  for (mlir::BlockArgument argument : main.getArguments()) {
-    const unsigned index = argument.getArgNumber();
-    auto type = llvm::dyn_cast<mlir::RankedTensorType>(argument.getType());
-    if (!type || pp::getArgRole(main, index) != pp::Role::Param)
-      continue;
-    llvm::raw_string_ostream text(types[pp::getArgName(main, index).str()]);
-    text << type.getElementType() << "[";
-    llvm::interleaveComma(type.getShape(), text);
-    text << "]";
-  }
-  return types;
-}
-
 Status SourceModule::adoptPlan(const std::string &text) {
   Diagnostics diagnostics(state->sources, state->context);
   auto plan = llvm::dyn_cast_or_null<pp::PlanAttr>(
@@ -466,88 +410,4 @@ Status SourceModule::adoptPlan(const std::string &text) {
   mlir::OpBuilder builder = mlir::OpBuilder::atBlockBegin(module.getBody());
   pp::MeshOp::create(builder, module.getLoc(), "mesh", plan.getMesh());
   return {};
-}
-
-double SourceModule::stepFlops() const {
-  double flops = 0;
-  state->module->walk([&](pp::CostOpInterface op) {
-    if (pp::isContraction(op))
-      flops += op.getFlops();
-  });
-  // The backward pass has two products for each of the forward pass.
-  return isModel() ? 3 * flops : flops;
-}
-
-Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-SourceModule::State::makeStep(const std::string &parallelize,
-                              bool keepsGradients) {
-  Expected<pp::PipelineOptions> options = readOptions(parallelize);
-  if (!options)
-    return options.status();
-  options->stopAfter = pp::Level::Graph;
-  options->keepGradients = keepsGradients;
-  return transform(*options);
-}
-
-Expected<double> SourceModule::roundoff(const std::string &parallelize) {
-  // The plan may round what the model does not.
-  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
-      state->makeStep(parallelize);
-  if (!module)
-    return module.status();
-  unsigned digits =
-      llvm::APFloat::semanticsPrecision(llvm::APFloat::IEEEdouble());
-  auto look = [&](mlir::Type type) {
-    auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
-    if (auto element =
-            tensor ? llvm::dyn_cast<mlir::FloatType>(tensor.getElementType())
-                   : mlir::FloatType())
-      digits = std::min(digits, llvm::APFloat::semanticsPrecision(
-                                    element.getFloatSemantics()));
-  };
-  auto main = (*module)->lookupSymbol<mlir::func::FuncOp>("main");
-  // An input has its own precision; results of ops are rounded.
-  for (mlir::BlockArgument argument : main.getArguments()) {
-    std::optional<pp::Role> role =
-        pp::getArgRole(main, argument.getArgNumber());
-    if (role == pp::Role::Param || role == pp::Role::State)
-      look(argument.getType());
-  }
-  main.walk([&](mlir::Operation *op) {
-    for (mlir::Type type : op->getResultTypes())
-      look(type);
-  });
-  return std::ldexp(1.0, -int(digits));
-}
-
-Expected<UpdateRule> SourceModule::updateRule(const std::string &parallelize) {
-  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
-      state->makeStep(parallelize);
-  if (!module)
-    return module.status();
-  auto plan = (**module)->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
-  UpdateRule rule;
-  // A step that was written by hand need not say how it updates.
-  if (pp::OptimizerAttr optimizer = plan.getOptimizer()) {
-    rule.isAdam = optimizer.getKind() == pp::OptimizerKind::Adam ||
-                  optimizer.getKind() == pp::OptimizerKind::AdamW;
-    rule.beta1 = optimizer.getBeta1();
-    rule.eps = optimizer.getEps();
-    // An attribute lives as long as its context, and so as this module.
-    rule.rate = [optimizer](uint64_t step) {
-      return optimizer.getRate(int64_t(step) + 1);
-    };
-  }
-  return rule;
-}
-
-Expected<std::unique_ptr<Stepper>>
-SourceModule::interpret(const std::string &parallelize,
-                        const std::vector<std::string> &inputs,
-                        bool isRounded) {
-  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
-      state->makeStep(parallelize, /*keepsGradients=*/true);
-  if (!module)
-    return module.status();
-  return makeInterpreter(std::move(*module), inputs, isRounded);
 }

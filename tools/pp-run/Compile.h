@@ -43,6 +43,16 @@ enum class Variant {
   oneDeviceInF64 ///< nor is this one, which computes everything in f64
 };
 
+/// How a model is evaluated.
+struct Evaluation {
+  std::string parallelize;
+  /// The plan of the training program, whose layouts it has; empty: that of
+  /// `parallelize`.
+  std::string plan;
+  /// The value that is returned besides; empty: none.
+  std::string predict;
+};
+
 enum class Kernels {
   none,   ///< the program cannot be run, only looked at
   loaded, ///< into this process
@@ -101,6 +111,11 @@ public:
                                    Variant variant,
                                    Kernels kernels = Kernels::loaded);
 
+  /// The same for a program that evaluates the model. Fails (usage) if it has
+  /// no value of the name to predict.
+  pprt::Expected<Compiled> compileEvaluation(const Evaluation &evaluation,
+                                             Kernels kernels);
+
   /// Whether there are keys to change: fails (usage) if `parallelize` names the
   /// file of a plan, or the module has a plan of its own.
   pprt::Status checkHasKeys(const std::string &parallelize) const;
@@ -146,6 +161,11 @@ public:
   pprt::Expected<std::unique_ptr<Stepper>>
   interpret(const std::string &parallelize,
             const std::vector<std::string> &inputs, bool isRounded = false);
+
+  /// The same of an evaluation, in f64.
+  pprt::Expected<std::unique_ptr<Stepper>>
+  interpretEvaluation(const Evaluation &evaluation,
+                      const std::vector<std::string> &inputs);
 
 private:
   struct State;

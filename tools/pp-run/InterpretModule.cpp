@@ -77,6 +77,8 @@ Expected<StepValues> Interpreter::step(const Batch &batch) {
       values.gradients[name] = tensor.values;
     if (role == pp::Role::Metric)
       values.metrics[name] = tensor.values;
+    if (role == pp::Role::Prediction)
+      values.predictions[name] = tensor.values;
     if (role == pp::Role::Param)
       values.parameters[name] = tensor.values;
     if (role == pp::Role::State)

@@ -43,6 +43,11 @@ Expected<Compiled> SourceModule::compile(const std::string &, Variant,
   return noCompiler("module");
 }
 
+Expected<Compiled> SourceModule::compileEvaluation(const Evaluation &,
+                                                   Kernels) {
+  return noCompiler("module");
+}
+
 Status SourceModule::checkHasKeys(const std::string &) const {
   return noCompiler("module");
 }
@@ -82,5 +87,11 @@ Expected<UpdateRule> SourceModule::updateRule(const std::string &) {
 Expected<std::unique_ptr<Stepper>>
 SourceModule::interpret(const std::string &, const std::vector<std::string> &,
                         bool) {
+  return noCompiler("module");
+}
+
+Expected<std::unique_ptr<Stepper>>
+SourceModule::interpretEvaluation(const Evaluation &,
+                                  const std::vector<std::string> &) {
   return noCompiler("module");
 }

@@ -10,6 +10,7 @@
 #include "pprt/Backend.h"
 #include "pprt/Bytes.h"
 #include "pprt/Session.h"
+#include "pprt/host/TensorFile.h"
 
 #include <charconv>
 #include <optional>
@@ -68,6 +69,11 @@ const char *readShare(std::string_view text, double &share) {
   return error == std::errc() && last == end && share >= 0 && share < 1
              ? nullptr
              : "a share from 0 to below 1, such as 0.05 or 5%";
+}
+
+const char *readCount(std::string_view text, uint64_t &number) {
+  return readNumber(text, number) || number == 0 ? "a number from 1 on"
+                                                 : nullptr;
 }
 
 /// Steps, or a time with its unit.
@@ -200,6 +206,58 @@ const std::vector<Option> &pp::run::optionTable() {
        "new run with them",
        [](std::string_view, Options &o) {
          return setSwitch(o.resumesParametersOnly);
+       },
+       needsRun | needsValues},
+      {"eval-data", "KIND",
+       "evaluate the model on these data, which are of the kinds of --data: "
+       "the "
+       "loss and metrics of its forward pass, without dropout, with the "
+       "running "
+       "statistics of batch norm",
+       [](std::string_view v, Options &o) { return readText(v, o.evalData); },
+       needsValues},
+      {"eval-every", "N",
+       "with --eval-data: evaluate after every N steps and at the end "
+       "(default: "
+       "at the end)",
+       [](std::string_view v, Options &o) { return readCount(v, o.evalEvery); },
+       needsRun | needsValues},
+      {"eval-steps", "N",
+       "with --eval-data: evaluate on its first N batches (default: all, but "
+       "at "
+       "most 20)",
+       [](std::string_view v, Options &o) { return readCount(v, o.evalSteps); },
+       needsRun | needsValues},
+      {"eval-only", "",
+       "do not train: evaluate the parameters of --parameters or --resume. "
+       "With "
+       "--verify, compare with the model, interpreted in f64",
+       [](std::string_view, Options &o) { return setSwitch(o.evalOnly); },
+       needsValues},
+      {"eval-program", "FILE.ppx",
+       "with --eval-data, for an artifact: the program that evaluates, as "
+       "pp-opt "
+       "--evaluate --emit=ppx makes it",
+       [](std::string_view v, Options &o) {
+         return readText(v, o.evalProgram);
+       },
+       needsValues},
+      {"predict", "FILE",
+       "with --eval-data: at the last evaluation, write what the model "
+       "predicts "
+       "for all its batches to FILE.npy or FILE.safetensors",
+       [](std::string_view v, Options &o) {
+         const char *misfit = readResult(v, o.predict);
+         return misfit || pprt::host::TensorFile::isNamed(o.predict)
+                    ? misfit
+                    : "FILE.npy or FILE.safetensors";
+       },
+       needsRun | needsValues},
+      {"predict-values", "NAME",
+       "with --predict: the value to write, by its name in the model (pp.name; "
+       "default logits)",
+       [](std::string_view v, Options &o) {
+         return readText(v, o.predictValues);
        },
        needsRun | needsValues},
       {"verify", "",

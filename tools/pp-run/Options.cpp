@@ -81,6 +81,30 @@ Status checkTarget(const Options &result) {
   return {};
 }
 
+/// Checks of what says how to evaluate.
+Status checkEvaluation(const Options &result,
+                       const std::set<std::string_view> &seen) {
+  if (result.evalData.empty())
+    for (const char *name : {"eval-every", "eval-steps", "eval-only",
+                             "eval-program", "predict", "predict-values"})
+      if (seen.count(name))
+        return usageError("'--" + std::string(name) + "' needs '--eval-data'");
+  if (seen.count("predict-values") && result.predict.empty())
+    return usageError("'--predict-values' needs '--predict'");
+  if (!result.evalOnly)
+    return {};
+  if (!result.evalProgram.empty())
+    return usageError("'--eval-only' expects the program that evaluates "
+                      "instead of the one that trains; leave out "
+                      "'--eval-program'");
+  for (const char *name : {"data", "steps", "eval-every", "save", "checkpoint",
+                           "trace", "fit", "reference"})
+    if (seen.count(name))
+      return usageError("'--eval-only' trains nothing and so cannot obey '--" +
+                        std::string(name) + "', got both");
+  return {};
+}
+
 /// Checks that concern several options.
 Status checkTogether(const Options &result,
                      const std::set<std::string_view> &seen) {
@@ -114,6 +138,8 @@ Status checkTogether(const Options &result,
   for (const char *name : {"save-every", "keep"})
     if (seen.count(name) && result.checkpoint.empty())
       return usageError("'--" + std::string(name) + "' needs '--checkpoint'");
+  if (Status status = checkEvaluation(result, seen); !status.ok())
+    return status;
   if (result.keep == 0)
     return usageError("'--keep' expects at least 1, got 0");
   if (result.resumesOwn && result.checkpoint.empty())

@@ -53,6 +53,17 @@ struct Options {
   uint64_t saveSeconds = 600;
   /// How many checkpoints stay.
   uint64_t keep = 2;
+  /// Data to evaluate the model on; empty: it is not evaluated.
+  std::string evalData;
+  /// Evaluates after so many steps, and at the end; 0: at the end.
+  uint64_t evalEvery = 0;
+  /// Batches of an evaluation; 0: a pass over the data, but at most 20.
+  uint64_t evalSteps = 0;
+  bool evalOnly = false;
+  /// Files; empty: none.
+  std::string evalProgram, predict;
+  /// The value that goes to `predict`.
+  std::string predictValues = "logits";
   /// Whether the dry run reports what fills the memory, and to which file;
   /// empty: text on standard output.
   bool reportsMemory = false;

@@ -29,10 +29,10 @@ struct File {
 } // namespace
 
 /// The path of `--data=KIND:PATH`; empty for another kind.
-static std::string pathOfData(const Options &options, const std::string &kind) {
-  return options.data.compare(0, kind.size(), kind) == 0
-             ? options.data.substr(kind.size())
-             : "";
+static std::string pathOfData(const std::string &data,
+                              const std::string &kind) {
+  return data.compare(0, kind.size(), kind) == 0 ? data.substr(kind.size())
+                                                 : "";
 }
 
 /// Whether `output` is a file with such a name in the folder that --data names.
@@ -52,16 +52,19 @@ static bool isOneOf(const std::string &folder,
 Status pp::run::checkOverwrites(const Options &options,
                                 const std::string &planFile) {
   const std::vector<File> outputs = {
-      {"--save", options.save},   {"--report", options.report},
-      {"--trace", options.trace}, {"--metrics", options.metrics},
-      {"--plot", options.plot},   {"--memory-report", options.memoryReport},
-      {"--code", options.code}};
+      {"--save", options.save},       {"--report", options.report},
+      {"--trace", options.trace},     {"--metrics", options.metrics},
+      {"--plot", options.plot},       {"--memory-report", options.memoryReport},
+      {"--predict", options.predict}, {"--code", options.code}};
   const std::vector<File> inputs = {
       {"the input", options.input},
       {"--reference", options.reference},
       {"--parameters", options.parameters},
-      {"--data", pathOfData(options, "text:")},
-      {"--data", pathOfData(options, "tokens:")},
+      {"--data", pathOfData(options.data, "text:")},
+      {"--data", pathOfData(options.data, "tokens:")},
+      {"--eval-data", pathOfData(options.evalData, "text:")},
+      {"--eval-data", pathOfData(options.evalData, "tokens:")},
+      {"--eval-program", options.evalProgram},
       {"--tokenizer", options.tokenizer == "bytes" ? "" : options.tokenizer},
       {"the plan", planFile}};
   auto refuse = [](const File &output, const std::string &other) {
@@ -78,11 +81,14 @@ Status pp::run::checkOverwrites(const Options &options,
           !(input.what == "--parameters" && output.what == "--save"))
         return refuse(output, input.what[0] == '-' ? "that of " + input.what
                                                    : input.what);
-    if (isOneOf(pathOfData(options, "npy:"), {".npy"}, output.path))
-      return refuse(output, "an array of --data");
-    if (isOneOf(pathOfData(options, "tokens:"),
-                {".bin", ".u16", ".u32", ".npy"}, output.path))
-      return refuse(output, "a file of --data");
+    for (const auto &[option, data] : {std::pair("--data", options.data),
+                                       {"--eval-data", options.evalData}}) {
+      if (isOneOf(pathOfData(data, "npy:"), {".npy"}, output.path))
+        return refuse(output, "an array of " + std::string(option));
+      if (isOneOf(pathOfData(data, "tokens:"), {".bin", ".u16", ".u32", ".npy"},
+                  output.path))
+        return refuse(output, "a file of " + std::string(option));
+    }
     for (size_t other = 0; other < i; ++other)
       if (!outputs[other].path.empty() &&
           isSameFile(outputs[other].path, output.path))

@@ -244,8 +244,8 @@ std::string pp::run::drawLoss(const Curve &loss, const Curve &eval,
 
 Status PlotFile::add(const StepReport &step) {
   loss.add(step.step, step.loss);
-  if (const std::optional<double> its = findMetric(step, "eval"))
-    eval.add(step.step, *its);
+  if (step.evaluation)
+    eval.add(step.step, step.evaluation->loss);
   const auto now = std::chrono::steady_clock::now();
   if (now - drawn < kInterval || writing.isBusy())
     return {};

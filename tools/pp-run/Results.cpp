@@ -25,8 +25,9 @@ Status pp::run::checkResults(const Options &options,
   if (!options.save.empty())
     if (Status status = checkSavable(options.save, artifact); !status.ok())
       return status;
-  for (const std::string &path : {options.save, options.report, options.trace,
-                                  options.metrics, options.plot})
+  for (const std::string &path :
+       {options.save, options.report, options.trace, options.metrics,
+        options.plot, options.predict})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
       return status;

@@ -13,6 +13,8 @@
 #include "../Process.h"
 #include "Compile.h"
 #include "Data.h"
+#include "EvalProgram.h"
+#include "Evaluator.h"
 #include "Fit.h"
 #include "Launch.h"
 #include "Results.h"
@@ -226,8 +228,13 @@ Status prepareProgram(Options &options, World &world, Source &source,
       if (!options.quiet)
         std::cerr << source.program.warnings << std::flush;
       checked = checkProgram(options, world, source);
-      if (checked.code() == ExitCode::outOfMemory && source.module)
+      if (checked.code() == ExitCode::outOfMemory && source.module &&
+          !options.evalOnly)
         status = saveMemory(options, world, source, checked);
+      if (checked.ok() && options.evalOnly)
+        checked = checkEvaluates(options.input, *source.program.artifact);
+      else if (checked.ok() && !options.evalData.empty())
+        checked = addEvaluation(options, world, *level, source);
     }
   }
   if (status = world.agree(status).first; !status.ok())
@@ -236,7 +243,11 @@ Status prepareProgram(Options &options, World &world, Source &source,
     return {};
   if (status = world.agree(checked).first; !status.ok())
     return status;
-  return share(world, options, *level, source.program);
+  if (status = share(world, options, *level, source.program); !status.ok())
+    return status;
+  return options.evalOnly || options.evalData.empty()
+             ? Status()
+             : share(world, options, *level, source.evaluation);
 }
 
 /// Compares with the model. With several processes the first one does, while
@@ -306,6 +317,10 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   if (Status status = agree(tells ? sinks.listen(options) : Status());
       !status.ok())
     return status;
+  if (options.evalOnly) {
+    options.data = options.evalData;
+    options.resumesParametersOnly = true;
+  }
   Source source;
   Status checked;
   if (Status status = prepareProgram(options, *world, source, checked);
@@ -323,6 +338,10 @@ Status runIn(std::shared_ptr<World> world, Options options) {
               : Status();
     if (!source.advice.empty())
       std::cout << "\n" << source.advice << std::flush;
+    if (source.evaluationBytes > 0 && !options.quiet)
+      std::cout << "\nevaluation: " << printBytes(source.evaluationBytes)
+                << " more\n"
+                << std::flush;
     return agree(status);
   }
   if (options.device == "null")
@@ -338,7 +357,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   Expected<Batches> batches =
       openData(options, *world, *program.artifact, seed);
   if (!batches)
-    return batches.status();
+    return options.evalOnly ? ofEvalData(batches.status()) : batches.status();
 
   // A pipe can be read but once.
   std::optional<SafeTensors> parameters;
@@ -376,7 +395,14 @@ Status runIn(std::shared_ptr<World> world, Options options) {
           agree(tells ? checkResults(options, *program.artifact) : Status());
       !status.ok())
     return status;
-  if (const std::string text = batches->describe(options.steps);
+  if (options.evalOnly && !options.predict.empty())
+    if (Status status = agree(
+            tells ? checkPrediction(options, *program.artifact) : Status());
+        !status.ok())
+      return status;
+  if (const std::string text = batches->describe(
+          options.evalOnly ? std::max<uint64_t>(1, options.evalSteps)
+                           : options.steps);
       tells && !options.quiet && !text.empty())
     std::cout << text << std::endl;
 
@@ -384,15 +410,15 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   report.compileMs = program.passesMs + program.kernelsMs;
   report.passesMs = program.passesMs;
   report.kernelsMs = program.kernelsMs;
-  if (options.verify) {
+  if (options.verify && !options.evalOnly) {
     Expected<VerifyReport> verified = verifyIn(world, source, start);
     if (!verified)
       return verified.status();
     report.verify = *verified;
   }
 
-  // The judge had to see all.
-  if (world->processCount() > 1) {
+  // The judge has to see all.
+  if (world->processCount() > 1 && !(options.evalOnly && options.verify)) {
     const Mesh mesh = *Mesh::create(program.artifact->axes); // was checked
     batches->keepFor(*program.artifact, mesh,
                      world->ranksOf(world->process(), mesh.worldSize()));
@@ -424,6 +450,14 @@ Status runIn(std::shared_ptr<World> world, Options options) {
       return opened.status();
     saver = std::move(*opened);
   }
+  std::unique_ptr<Evaluator> evaluator;
+  if (!options.evalData.empty() && !options.evalOnly) {
+    Expected<std::unique_ptr<Evaluator>> opened =
+        Evaluator::open(options, source.evaluation, world, seed);
+    if (!opened)
+      return opened.status();
+    evaluator = std::move(*opened);
+  }
   const bool isRight = !report.verify || report.verify->ok;
   std::optional<LastSteps> lastSteps;
   if (options.traceSteps > 1)
@@ -440,14 +474,19 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   if (!saver)
     lines = {};
   bool keeps = false;
+  const uint64_t stepOfParameters =
+      resumed->checkpoint ? resumed->checkpoint->index().step : 0;
   Status trained =
-      isRight
-          ? train(**session, *batches, options, *world, report,
-                  {before, std::move(lines), saver.get(), kept, sinks}, keeps)
-          : Status(ExitCode::verifyDiffers,
-                   "--verify expects the partitioned program "
-                   "to compute what the model "
-                   "does, got the differences above");
+      options.evalOnly ? evaluateOnly(options, source.module.get(), **session,
+                                      *batches, world, stepOfParameters, report)
+      : isRight ? train(**session, *batches, options, *world, report,
+                        {before, std::move(lines), saver.get(), evaluator.get(),
+                         kept, sinks},
+                        keeps)
+                : Status(ExitCode::verifyDiffers,
+                         "--verify expects the partitioned program "
+                         "to compute what the model "
+                         "does, got the differences above");
   if (std::vector<NamedCount> counts = (*session)->counters();
       trained.ok() && !counts.empty()) {
     const auto all = sumCounts(*world, std::move(counts));

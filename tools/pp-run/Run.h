@@ -66,6 +66,7 @@ void reportPrediction(const pprt::ppx::ArtifactT &artifact,
 /// The output that is the loss.
 std::optional<uint32_t> findLoss(const pprt::ppx::ArtifactT &artifact);
 
+class Evaluator;
 class Saver;
 class Sinks;
 
@@ -74,6 +75,7 @@ struct Course {
   uint64_t before = 0; ///< steps done
   std::string metrics; ///< lines of --metrics of these, in process 0
   Saver *saver = nullptr;
+  Evaluator *evaluator = nullptr;
   pprt::host::LastSteps *lastSteps = nullptr;
   Sinks &sinks;
 };

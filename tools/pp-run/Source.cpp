@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Source.h"
+#include "EvalProgram.h"
 #include "Launch.h"
 #include "pp/Predict/Table.h"
 #include "pprt/Artifact.h"
@@ -195,8 +196,12 @@ Expected<Source> pp::run::loadSource(const Options &options, const World &world,
       return status;
   Source source;
   source.module = std::move(*module);
-  Expected<Compiled> program = source.module->compile(
-      options.parallelize, Variant::asAsked, kernelsFor(options, world));
+  const Kernels kernels = kernelsFor(options, world);
+  Expected<Compiled> program =
+      options.evalOnly && source.module->isModel()
+          ? source.module->compileEvaluation(evaluationOf(options), kernels)
+          : source.module->compile(options.parallelize, Variant::asAsked,
+                                   kernels);
   if (program)
     source.program = std::move(*program);
   else if (options.fit && program.status().code() == ExitCode::outOfMemory)

@@ -23,6 +23,10 @@ struct Source {
   /// Null for an artifact.
   std::unique_ptr<SourceModule> module;
   Compiled program;
+  /// The program that evaluates, and the bytes that it needs of a rank or GPU;
+  /// without an artifact if there is none.
+  Compiled evaluation;
+  uint64_t evaluationBytes = 0;
   /// With --fit: why no program meets the `memory-limit` of the keys.
   pprt::Status unmet;
   std::vector<uint64_t> staging; ///< stagingOf(), if it was checked

@@ -8,6 +8,7 @@
 // waits for data do not count.
 //
 //===----------------------------------------------------------------------===//
+#include "Evaluator.h"
 #include "Launch.h"
 #include "Run.h"
 #include "Saver.h"
@@ -73,8 +74,8 @@ public:
   Training(Session &session, const Options &options, const World &world,
            Report &report, Course course)
       : session(session), loss(*findLoss(session.artifact())),
-        tells(world.process() == 0), report(report),
-        lastSteps(course.lastSteps),
+        steps(options.steps), tells(world.process() == 0), report(report),
+        lastSteps(course.lastSteps), evaluator(course.evaluator),
         // With times of single steps, one step at a time.
         ahead(lastSteps ? 1 : session.stepsAhead()),
         progress(std::cout, styleFor(options, world), course.before,
@@ -103,6 +104,8 @@ public:
   /// it makes of the parameters, if there is none.
   uint64_t firstFailed() const { return firstNonFinite.value_or(ended); }
   uint64_t stepsEnded() const { return ended; }
+  /// What ends the run, but not the step that it was noticed behind.
+  const Status &whatEnds() const { return ending; }
   /// Lines of --metrics of the first `steps` steps.
   std::string linesOf(uint64_t steps) const;
 
@@ -112,9 +115,11 @@ private:
 
   Session &session;
   const uint32_t loss;
+  const uint64_t steps;
   const bool tells;
   Report &report;
   LastSteps *const lastSteps;
+  Evaluator *const evaluator;
   const size_t ahead;
   ProgressLine progress;
   Sinks &sinks;
@@ -123,6 +128,7 @@ private:
   /// Of all so far, with loss scaling; nothing before the first step of a run
   /// that goes on.
   std::optional<double> skippedSteps;
+  Status ending;
   const bool keepsLines;
   std::string lines; ///< of --metrics, for checkpoints
   uint64_t ended;    ///< steps
@@ -177,12 +183,29 @@ StepReport Training::measure() {
 Status Training::finishOldest() {
   if (Status status = session.wait(); !status.ok())
     return status;
-  const StepReport its = measure();
+  StepReport its = measure();
   if (lastSteps) {
     if (Status status = session.collect(); !status.ok())
       return status;
     if (tells)
       lastSteps->add(session, its.step);
+  }
+  // None is under way: train() sees to it.
+  if (evaluator && evaluator->isDue(its.step) && std::isfinite(its.loss)) {
+    Expected<std::optional<EvaluationReport>> evaluated =
+        evaluator->run(session, its.step == steps);
+    // Data that cannot be read end a run, but not its step.
+    if (!evaluated && evaluated.status().code() != ExitCode::io)
+      return evaluated.status();
+    if (!evaluated)
+      ending = join(ending, evaluated.status());
+    else if (*evaluated)
+      its.evaluation = std::move(*evaluated);
+    else
+      ending =
+          join(ending, Status(ExitCode::interrupted,
+                              "interrupted while it evaluates after step " +
+                                  std::to_string(its.step)));
   }
   report.steps.push_back(its);
   progress.update(its, Milliseconds(clock.lastEnd() - start).count());
@@ -295,6 +318,7 @@ Status pp::run::train(Session &session, const Batches &batches,
                       const Options &options, World &world, Report &report,
                       Course course, bool &keeps) {
   Saver *const saver = course.saver;
+  Evaluator *const evaluator = course.evaluator;
   const uint64_t before = course.before;
   uint64_t step = before; // steps begun
   Training training(session, options, world, report, std::move(course));
@@ -327,13 +351,18 @@ Status pp::run::train(Session &session, const Batches &batches,
         return fail(status);
       saver->save(step, training.linesOf(step));
     }
+    if (evaluator && evaluator->isDue(step))
+      if (Status status = training.finish(); !status.ok())
+        return fail(status);
     if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
       return fail(status);
     if (Status status = training.step(asked); !status.ok())
       return fail(status);
+    end = training.whatEnds();
   }
   if (Status status = training.finish(); !status.ok())
     return fail(status);
+  end = join(end, training.whatEnds());
   if (end.ok() && !report.steps.empty() &&
       !std::isfinite(report.steps.back().loss))
     end = training.explainNonFinite();
@@ -347,6 +376,9 @@ Status pp::run::train(Session &session, const Batches &batches,
     end = fail(end);
   // An interrupted run ends like one with fewer steps, and so does one whose
   // data cannot be read any further. Without any step it counts as not begun.
+  if (evaluator)
+    if (Status status = evaluator->end(); !status.ok())
+      return status;
   if (options.steps > before)
     if (Status status = session.end(); !status.ok()) {
       keeps = false;

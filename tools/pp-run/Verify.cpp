@@ -222,7 +222,7 @@ Status pp::run::setInitial(Session &session, const Start &start) {
 }
 
 Expected<std::unique_ptr<Session>>
-pp::run::startSession(const Compiled &program, const Start &start) {
+pp::run::createSession(const Compiled &program, const Start &start) {
   SessionOptions sessionOptions;
   if (!start.judges)
     sessionOptions.device = start.options.device;
@@ -243,6 +243,14 @@ pp::run::startSession(const Compiled &program, const Start &start) {
         ExitCode::usage,
         "--device expects a device that keeps values, such as cpu, got '" +
             (*session)->device() + "'");
+  return session;
+}
+
+Expected<std::unique_ptr<Session>>
+pp::run::startSession(const Compiled &program, const Start &start) {
+  Expected<std::unique_ptr<Session>> session = createSession(program, start);
+  if (!session)
+    return session;
   if (Status status = setInitial(**session, start); !status.ok())
     return status;
   const uint64_t before = stepsBefore(start);

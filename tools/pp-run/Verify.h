@@ -41,6 +41,10 @@ struct Start {
   bool judges = false;
 };
 
+/// A new session of `program`, without values.
+pprt::Expected<std::unique_ptr<pprt::Session>>
+createSession(const Compiled &program, const Start &start);
+
 /// A new session of `program` with its initial values, after its setup.
 pprt::Expected<std::unique_ptr<pprt::Session>>
 startSession(const Compiled &program, const Start &start);

@@ -162,6 +162,23 @@ def PP_StopGradientOp : PP_PureOp<"stop_gradient", [PP_MovesElements, Elementwis
   let assemblyFormat = "$operand attr-dict `:` type($result)";
 }
 
+def PP_IfTrainingOp : PP_PureOp<"if_training", [PP_MovesElements, Elementwise,
+                                                AllTypesMatch<["training", "evaluation", "result"]>]> {
+  let summary = "`training` in a training step, `evaluation` in a program that only evaluates";
+  let description = [{
+    What dropout and batch norm do is different in the two. pp-take-training and
+    pp-evaluate replace the op by one of its operands, before anything else
+    looks at it.
+
+    ```mlir
+    %y = pp.if_training %dropped else %x : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins PP_Tensor:$training, PP_Tensor:$evaluation);
+  let results = (outs PP_Tensor:$result);
+  let assemblyFormat = "$training `else` $evaluation attr-dict `:` type($result)";
+}
+
 //===----------------------------------------------------------------------===//
 // Sources
 //===----------------------------------------------------------------------===//

@@ -79,7 +79,7 @@ def PP_Role : PP_I32Enum<"Role", "the role of a function argument or result", [
   I32EnumAttrCase<"Param", 0, "param">, I32EnumAttrCase<"State", 1, "state">,
   I32EnumAttrCase<"Input", 2, "input">, I32EnumAttrCase<"Label", 3, "label">,
   I32EnumAttrCase<"Loss", 4, "loss">, I32EnumAttrCase<"Metric", 5, "metric">,
-  I32EnumAttrCase<"Gradient", 6, "gradient">
+  I32EnumAttrCase<"Gradient", 6, "gradient">, I32EnumAttrCase<"Prediction", 7, "prediction">
 ]>;
 def PP_RoleAttr : PP_EnumAttr<PP_Role, "role">;
 

@@ -33,6 +33,10 @@ struct PipelineOptions {
   std::string target;
   /// Return every gradient from the step, for comparisons.
   bool keepGradients = false;
+  /// Evaluate the model instead of training it, as parts of the same plan.
+  bool evaluates = false;
+  /// The value (pp.name) that an evaluation returns as well; empty: none.
+  std::string predict;
   /// End before level 4: the caller forms programs for several targets.
   bool leavesPrograms = false;
   /// Leave out the proof of the programs, for callers that run
@@ -54,6 +58,10 @@ std::string describeParallelizeKeys();
 /// that give another are refused.
 void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
                    std::optional<Level> from, bool hasPlan = false);
+
+/// Appends the passes from a model with a plan to a training step whose plan
+/// has cuts and seeds: pp-plan-training runs them on a copy.
+void addPassesToSeeds(mlir::OpPassManager &manager);
 
 /// Appends the passes that follow pp-choose-residuals, as far as places in
 /// memory: pp-choose-residuals runs them to see what a choice needs.

@@ -11,6 +11,22 @@
 
 include "mlir/Pass/PassBase.td"
 
+def TakeTraining : LevelPass<"pp-take-training", "Graph"> {
+  let summary = "makes of a model what it is while it trains";
+  let description = [{
+    Replaces each `pp.if_training` by its first operand, and removes each
+    `pp.name` whose result nobody reads: it only names a value that evaluation
+    may predict.
+
+    ```mlir
+    %y = pp.if_training %dropped else %x : tensor<4x8xf32>
+    %z = pp.tanh %y : tensor<4x8xf32>
+    // becomes
+    %z = pp.tanh %dropped : tensor<4x8xf32>
+    ```
+  }];
+}
+
 def LowerPrecision : LevelPass<"pp-lower-precision", "Graph"> {
   let summary = "computes products, and what lies between them, in 16 bits";
   let description = [{
@@ -102,6 +118,48 @@ def AddOptimizer : LevelPass<"pp-add-optimizer", "Graph"> {
   let options = [
     Option<"keepGradients", "keep-gradients", "bool", "false",
            "append the gradients to the results as well">
+  ];
+}
+
+def PlanTraining : LevelPass<"pp-plan-training", "Graph"> {
+  let summary = "chooses what a plan leaves open as the training step does";
+  let description = [{
+    A program that evaluates has its parameters where training has them. Makes
+    the training step of a copy, up to pp-annotate-shardings, and takes the
+    seeds and cuts of its plan. A plan that has cuts for its stages, and seeds,
+    stays as it is.
+  }];
+}
+
+def Evaluate : LevelPass<"pp-evaluate", "Graph"> {
+  let summary = "makes of a model a program that only evaluates it";
+  let description = [{
+    Stands in place of pp-differentiate and pp-add-optimizer. Replaces each
+    `pp.if_training` by its second operand. Loss and metrics stay results; new
+    values of states do not, nor states that nobody reads. `predict` names a
+    value that becomes a result of role `prediction`.
+
+    Forward ops are numbered (`pp.origin`) as pp-differentiate numbers them in
+    the training step, so that the cuts of its plan mean the same. An op that
+    training lacks has the number of the one before it.
+
+    ```mlir
+    func.func @main(%w: tensor<f32> {param "w"}, %m: tensor<f32> {state "m"}, %x: tensor<f32> {input "x"}) -> (tensor<f32>, tensor<f32> {state "m"}) {
+      %s = pp.if_training %x else %m : tensor<f32>
+      %l = pp.mul %w, %s : tensor<f32>
+      return %l, %x : tensor<f32>, tensor<f32>
+    }
+    // becomes
+    func.func @main(%w: tensor<f32> {param "w"}, %m: tensor<f32> {state "m"}, %x: tensor<f32> {input "x"}) -> tensor<f32> {
+      %l = pp.mul %w, %m {pp.origin = 0} : tensor<f32>
+      return %l : tensor<f32>
+    }
+    ```
+    Fails if no value has the name to predict.
+  }];
+  let options = [
+    Option<"predict", "predict", "std::string", "",
+           "name of a value (pp.name) to return as well">
   ];
 }
 

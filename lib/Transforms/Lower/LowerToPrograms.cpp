@@ -59,6 +59,12 @@ private:
   bool isGathered(FragmentOp fragment, OpResult value);
 
   static int64_t instanceOf(Value value, int64_t microBatch);
+  /// Whether a result is what each micro-batch predicts.
+  bool isEmittedAtOnce(OpOperand &result) const {
+    auto fragment = result.get().getDefiningOp<FragmentOp>();
+    return fragment && !isOncePerStep(fragment.getPhase()) &&
+           getResultRole(main, result.getOperandNumber()) == Role::Prediction;
+  }
 
   func::FuncOp main;
   ModuleOp module;
@@ -270,6 +276,10 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
   }
   sums.finish();
   sendResults(fragment, microBatch);
+  for (OpOperand &use : main.getBody().front().getTerminator()->getOpOperands())
+    if (use.get().getDefiningOp() == fragment && isEmittedAtOnce(use))
+      writer.emit(instances.at({use.get(), instanceOf(use.get(), microBatch)}),
+                  use.getOperandNumber());
   return success();
 }
 
@@ -380,6 +390,8 @@ LogicalResult StageLowering::lowerReturn() {
     auto stages =
         main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
     if (stages && !llvm::is_contained(stages.asArrayRef(), stage))
+      continue;
+    if (isEmittedAtOnce(terminator->getOpOperand(index)))
       continue;
     FailureOr<int64_t> slot = obtain(value, -1, terminator);
     if (failed(slot))

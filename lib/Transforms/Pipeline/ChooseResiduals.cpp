@@ -50,6 +50,11 @@ struct ChooseResidualsPass
     auto main = lookupSplitMain(getOperation());
     if (failed(main))
       return signalPassFailure();
+    // Nothing is kept for a backward pass that there is not.
+    if (llvm::none_of(main->getOps<FragmentOp>(), [](FragmentOp fragment) {
+          return fragment.getPhase() == Phase::Backward;
+        }))
+      return;
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     if (!plan)
       plan = PlanAttr::get(&getContext(), MeshAttr::get(&getContext(), {}));

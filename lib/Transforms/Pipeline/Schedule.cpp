@@ -55,6 +55,13 @@ void remarkSchedule(func::FuncOp main, const schedule::Schedule &schedule) {
                llvm::formatv("{0:P1}", timeline.bubble(stage)).str());
 }
 
+bool hasBackward(func::FuncOp main) {
+  return llvm::any_of(main.getOps<FragmentOp>(), [](FragmentOp fragment) {
+    return fragment.getPhase() == Phase::Backward ||
+           fragment.getPhase() == Phase::Weight;
+  });
+}
+
 struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
   void runOnModule() override {
     auto main = lookupSplitMain(getOperation());
@@ -72,6 +79,12 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
       main->emitError(error);
       return signalPassFailure();
     }
+    // A program that evaluates has no other work.
+    if (!hasBackward(*main))
+      for (std::vector<schedule::Action> &actions : result->ranks)
+        llvm::erase_if(actions, [](const schedule::Action &action) {
+          return action.kind != schedule::Kind::Forward;
+        });
     remarkSchedule(*main, *result);
     Builder builder(&getContext());
     SmallVector<StringAttr> ranks;

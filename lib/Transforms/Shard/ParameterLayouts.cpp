@@ -338,16 +338,22 @@ LogicalResult LayoutWriter::run() {
       gradients[getResultName(main, index)].push_back(&operand);
   }
   writeLayers();
+  // A whole step without any evaluates.
+  const bool evaluates =
+      results.empty() && gradients.empty() &&
+      main->getParentOfType<ModuleOp>()->hasAttr(attrs::kLevel);
   for (BlockArgument argument : main.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (getArgRole(main, index) != Role::Param)
       continue;
     auto update = updates.find(getArgName(main, index));
-    if (update == updates.end())
+    if (update == updates.end() && !evaluates)
       return main.emitError("expects an update of parameter \"")
              << getArgName(main, index) << "\" to share out for zero = " << zero
              << ", got none; pp-add-optimizer adds it";
-    splitParameter(argument, update->second);
+    splitParameter(argument, update == updates.end()
+                                 ? ArrayRef<Operation *>()
+                                 : ArrayRef<Operation *>(update->second));
   }
   return success();
 }

@@ -371,15 +371,17 @@ void Propagation::writeShardings() {
   Operation *terminator = main.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     // An update goes where it came from, and a result is one value a step:
-    // nothing of it stays split over time.
+    // nothing of it stays split over time, but of what each micro-batch
+    // predicts.
     int wished = resultStates[index];
     const ShardingSpread::Value &from =
         graph.value(updated[index] ? numbers.lookup(updated[index])
                     : wished >= 0  ? wished
                                    : numbers.lookup(value));
     Layout layout = from.layout;
-    for (AxisList &axes : layout)
-      llvm::erase(axes, mesh.timeAxis());
+    if (getResultRole(main, index) != Role::Prediction)
+      for (AxisList &axes : layout)
+        llvm::erase(axes, mesh.timeAxis());
     ofResults.push_back(mesh.toSharding(layout));
     if (wished >= 0) {
       graph.value(wished).sources = from.sources;

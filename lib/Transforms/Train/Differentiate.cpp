@@ -9,6 +9,7 @@
 // for forward ops alone.
 //
 //===----------------------------------------------------------------------===//
+#include "ForwardOps.h"
 #include "UpdateRules.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -46,8 +47,6 @@ public:
 
 private:
   LogicalResult check();
-  void removeDeadForwardOps();
-  void separateBroadcasts();
   void numberForwardOps();
   void findDependences();
   LogicalResult differentiate(Operation *op);
@@ -107,54 +106,6 @@ LogicalResult Differentiator::check() {
              << getArgName(main, argument.getArgNumber()) << "\" of type "
              << argument.getType();
   return success();
-}
-
-void Differentiator::removeDeadForwardOps() {
-  SmallVector<Operation *> all;
-  for (Operation &op : main.getBody().front().without_terminator())
-    all.push_back(&op);
-  for (Operation *op : llvm::reverse(all))
-    if (isOpTriviallyDead(op))
-      op->erase();
-}
-
-static bool isEarlier(OpOperand &a, OpOperand &b) {
-  if (a.getOwner() == b.getOwner())
-    return a.getOperandNumber() < b.getOperandNumber();
-  return a.getOwner()->isBeforeInBlock(b.getOwner());
-}
-
-/// Gives each use of a broadcast of parameters its own: their gradients, as
-/// large as activations, are then reduced before they are added up, each on the
-/// stage of its use.
-void Differentiator::separateBroadcasts() {
-  llvm::DenseSet<Value> ofParameters, ofOthers;
-  for (BlockArgument argument : main.getArguments()) {
-    bool isParameter = getArgRole(main, argument.getArgNumber()) == Role::Param;
-    (isParameter ? ofParameters : ofOthers).insert(argument);
-  }
-  for (Operation &op : main.getBody().front().without_terminator()) {
-    auto dependsOn = [&](const llvm::DenseSet<Value> &set) {
-      return llvm::any_of(op.getOperands(),
-                          [&](Value operand) { return set.contains(operand); });
-    };
-    if (dependsOn(ofOthers)) {
-      ofOthers.insert_range(op.getResults());
-      continue;
-    }
-    if (!dependsOn(ofParameters))
-      continue;
-    ofParameters.insert_range(op.getResults());
-    // A copy is visited next, and leaves all uses but one to a copy of its own.
-    if (!isa<BroadcastOp>(op) || op.use_empty() || op.hasOneUse())
-      continue;
-    builder.setInsertionPointAfter(&op);
-    Operation *copy = builder.clone(op);
-    OpOperand &first = *llvm::min_element(op.getUses(), isEarlier);
-    op.replaceUsesWithIf(copy->getResults(),
-                         [&](OpOperand &use) { return &use != &first; });
-  }
-  builder.setInsertionPoint(terminator);
 }
 
 void Differentiator::numberForwardOps() {
@@ -441,8 +392,8 @@ Value Differentiator::seedOf(Value loss) {
 LogicalResult Differentiator::run() {
   if (failed(check()))
     return failure();
-  removeDeadForwardOps();
-  separateBroadcasts();
+  removeDeadForwardOps(main);
+  separateBroadcasts(main);
   numberForwardOps();
   findDependences();
   Value loss = terminator->getOperand(0);

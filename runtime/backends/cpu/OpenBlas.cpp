@@ -89,7 +89,7 @@ private:
 
 /// Opens the copy that the program has, or else starts it without threads: the
 /// environment could say so, too, but other threads may be reading it.
-void *openLibrary() {
+void *openAlone() {
   if (void *library = dlopen(kName, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))
     return library;
   const OneCore alone;
@@ -97,7 +97,7 @@ void *openLibrary() {
 }
 
 Expected<OpenBlas> loadOpenBlas() {
-  void *library = openLibrary();
+  void *library = openAlone();
   if (!library)
     return findLack(
         "OpenBLAS", kLibraryBytes,

@@ -144,6 +144,13 @@ public:
   /// row-major. Not collective.
   Status getPart(const ArgumentPart &part, std::byte *values) const;
 
+  /// Sets every parameter and state to the value of the same name in another
+  /// session of the same processes, ranks and kind of device: each rank copies
+  /// its part if both sessions have the same part there, else the whole goes
+  /// through process 0. Collective; for sessions that do not lead. Fails
+  /// (badParameters) unless `other` has each in the same type and shape.
+  Status copyArguments(const Session &other);
+
   /// Sets the global batch of an input or label for the following steps; keeps
   /// a copy. Fails (badParameters) unless `bytes` is argumentBytes() and all
   /// integers are below the argument's bound.

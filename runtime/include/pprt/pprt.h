@@ -64,7 +64,8 @@ typedef enum {
   PPRT_LABEL,
   PPRT_LOSS,
   PPRT_METRIC,
-  PPRT_GRADIENT
+  PPRT_GRADIENT,
+  PPRT_PREDICTION
 } pprt_role;
 
 /* Description of an argument or output; valid until its session is closed. */

@@ -184,6 +184,39 @@ TEST(ProgressLine, PlainLinesHaveNoControlCodes) {
                        "step 2/2 loss 5.2500 | 410.0 ms | 9.99k tokens/s\n");
 }
 
+// A line of its own for each evaluation; a bar keeps the last one.
+TEST(ProgressLine, ShowsEvaluations) {
+  for (auto style : {ProgressLine::Style::lines, ProgressLine::Style::bar}) {
+    std::ostringstream out;
+    {
+      ProgressLine progress(out, style, 0, 4, 0, "tokens");
+      for (uint64_t step = 1; step <= 4; ++step) {
+        StepReport report = {step, 5.5, 1};
+        if (step == 2)
+          report.evaluation = EvaluationReport{4.25, 10};
+        progress.update(report, 60. * double(step));
+      }
+    }
+    if (style == ProgressLine::Style::lines)
+      EXPECT_EQ(out.str(), "step 1/4 loss 5.5000 | 1.0 ms | 0s left\n"
+                           "step 2/4 loss 5.5000 | eval loss 4.2500 | 1.0 ms | "
+                           "0s left\n"
+                           "step 4/4 loss 5.5000 | 1.0 ms\n");
+    else
+      EXPECT_NE(out.str().rfind("eval loss 4.2500"), std::string::npos);
+  }
+}
+
+TEST(Report, StepsHaveTheirEvaluation) {
+  StepReport step = {3, 5.5, 1};
+  step.evaluation = EvaluationReport{INFINITY, 2, {{"accuracy", {0.25}}}};
+  EXPECT_EQ(printStep(step),
+            "{\"step\":3,\"loss\":5.5,\"ms\":1.0,\"eval\":{\"loss\":null,"
+            "\"metrics\":{\"accuracy\":0.25},\"ms\":2.0}}");
+  EXPECT_EQ(printEvaluation(7, EvaluationReport{1, 2}),
+            "{\"step\":7,\"eval\":{\"loss\":1.0,\"ms\":2.0}}");
+}
+
 // The wait for a batch is not part of the step's time, but counts.
 TEST(ProgressLine, ItemsCountTheTimeOfReading) {
   std::ostringstream out;

@@ -73,7 +73,7 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
     pp.queue "compute" compute
   } setup {
   } body {
-    // expected-error@+1 {{expects a result of @main that is a loss, metric or gradient, got 1}}
+    // expected-error@+1 {{expects a result of @main that is a loss, metric, gradient or prediction, got 1}}
     pp.emit output 1 [0] on 0 after []
     pp.step [] on 0 after []
   } teardown {

@@ -36,6 +36,9 @@ public:
 
   /// Returns how many samples, rows of a batch, an epoch has; 0: no epoch ends.
   uint64_t samples() const { return dataset->samples(); }
+  /// Returns how many steps read every sample once, as far as these are whole
+  /// batches; at least 1, and 0 if there are always others.
+  uint64_t stepsOfPass() const;
 
   /// Returns advice to the user about `steps` steps of the data; may be empty.
   std::string describe(uint64_t steps) const {
@@ -59,6 +62,7 @@ private:
 
   std::unique_ptr<Dataset> dataset;
   std::vector<std::string> inputNames;
+  uint64_t batchRows = 1; ///< of the input that has the most
   // By position in a batch.
   std::vector<uint32_t> arguments;
   std::vector<Rows> kept;

@@ -38,6 +38,8 @@ struct StepValues {
   Values parameters, states;
   /// Results beyond loss and gradients.
   Values metrics = {};
+  /// What a program that evaluates returns for each sample.
+  Values predictions = {};
 };
 
 /// The largest error of a class of tensors, and where it was found.

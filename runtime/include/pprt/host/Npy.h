@@ -49,7 +49,13 @@ private:
   uint64_t dataOffset = 0;
 };
 
-/// Writes the array at `data`; `element` is f16, f32, f64, i8, i32 or i64.
+/// Returns what stands before the elements of such an array. Fails (io), naming
+/// the file, if `element` is another type or the array is too large.
+Expected<std::string> printNpyHeader(const std::string &path,
+                                     ppx::ElementType element,
+                                     const std::vector<uint64_t> &shape);
+
+/// Writes the array at `data`; `element` is one of these types.
 Status writeNpy(const std::string &path, ppx::ElementType element,
                 const std::vector<uint64_t> &shape, const void *data);
 

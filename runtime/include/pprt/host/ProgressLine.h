@@ -3,9 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // On a terminal, one line that is redrawn and fits it. Elsewhere, plain lines
-// by time: the first step, the last, and between them at first after a second,
-// then less and less often, but at least every ten seconds. Or a line is kept
-// for every so many steps, on a terminal above the one that is redrawn.
+// by time: the first step, the last, those with an evaluation, and between them
+// at first after a second, then less and less often, but at least every ten
+// seconds. Or a line is kept for every so many steps, on a terminal above the
+// one that is redrawn.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_PROGRESSLINE_H
@@ -56,6 +57,8 @@ private:
   std::string itemName;
   unsigned columns;
   uint64_t logEvery;
+  /// Loss of the last evaluation.
+  std::optional<double> evaluated;
   /// Time of the last output.
   double shownMs = 0;
   size_t drawnWidth = 0;

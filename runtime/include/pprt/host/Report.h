@@ -25,6 +25,14 @@
 #pragma GCC visibility push(default)
 namespace pprt::host {
 
+/// Results of a model on data that it does not train on: the means over some
+/// batches.
+struct EvaluationReport {
+  double loss = 0, ms = 0;
+  /// As those of a step.
+  std::vector<std::pair<std::string, std::vector<double>>> metrics = {};
+};
+
 struct StepReport {
   /// Number of steps so far, including this one: the first is 1.
   uint64_t step = 0;
@@ -37,13 +45,16 @@ struct StepReport {
   double itemsPerSecond = 0;
   /// Memory of process 0 in the machine's RAM; 0: unknown.
   uint64_t residentBytes = 0;
+  /// After the step, if it was evaluated then.
+  std::optional<EvaluationReport> evaluation = {};
 };
 
 /// A metric of one element.
 std::optional<double> findMetric(const StepReport &step, std::string_view name);
 
 /// All numbers of a step by name: loss, metrics (`NAME/0`, `NAME/1`, ... if
-/// they have several elements), and what printStep() has beside them.
+/// they have several elements; behind `eval/` those of an evaluation), and what
+/// printStep() has beside them.
 std::vector<std::pair<std::string, double>> scalarsOf(const StepReport &step);
 
 /// Bytes of one rank: predicted, and the peak of a run.
@@ -116,6 +127,8 @@ struct Report {
   std::string device = "cpu";
   std::optional<bool> isOversubscribed;
   std::vector<StepReport> steps;
+  /// Without any step.
+  std::optional<EvaluationReport> evaluation;
   std::vector<CheckpointReport> checkpoints;
   std::optional<CheckpointNeeds> checkpointNeeds; ///< if there are any
   /// Tokens or samples per step.
@@ -148,6 +161,9 @@ double quantile(std::vector<double> values, double q);
 std::string printStep(const StepReport &step);
 /// Reads what printStep() wrote. Fails (badParameters) on other text.
 Expected<StepReport> parseStep(const std::string &line);
+
+/// The same of an evaluation after `step` steps, none of which it has.
+std::string printEvaluation(uint64_t step, const EvaluationReport &evaluation);
 
 /// Returns the JSON text. Median, 95th percentile and items per second are over
 /// all steps but the first, which also warms up, if there is more than one.

@@ -91,6 +91,13 @@ struct TensorToStore {
 /// that all are aligned, by name within a type.
 std::vector<size_t> orderInFile(const std::vector<TensorToStore> &tensors);
 
+/// Returns what stands before the elements of the tensors, in that order. Fails
+/// (badParameters), naming the file, if it cannot hold them.
+Expected<std::string>
+printSafeTensorsHeader(const std::string &path,
+                       const std::vector<TensorToStore> &tensors,
+                       const std::map<std::string, std::string> &metadata = {});
+
 /// Writes `tensors` in that order. `read(i, out)` must fill `out` with the
 /// elements of `tensors[i]`, unless that has none: only one tensor is in memory
 /// at a time.

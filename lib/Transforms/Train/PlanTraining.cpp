@@ -1,0 +1,51 @@
+//===- PlanTraining.cpp - the plan of the training step -------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a model with a plan. Out: the same with the plan that its training step
+// obeys, of which a forward pass alone does not show what it costs.
+//
+//===----------------------------------------------------------------------===//
+#include "mlir/Pass/PassManager.h"
+#include "pp/IR/Model.h"
+#include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Pipelines.h"
+#include "pp/Transforms/Shard/DivideAxes.h"
+
+using namespace mlir;
+using namespace pp;
+
+namespace pp {
+#define GEN_PASS_DEF_PLANTRAINING
+#include "pp/Transforms/Passes.h.inc"
+} // namespace pp
+
+namespace {
+struct PlanTrainingPass : pp::impl::PlanTrainingBase<PlanTrainingPass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    OpPassManager passes(ModuleOp::getOperationName());
+    addPassesToSeeds(passes);
+    passes.getDependentDialects(registry);
+  }
+
+  void runOnModule() override {
+    auto plan = lookupPlan(getOperation());
+    if (failed(plan))
+      return signalPassFailure();
+    const MeshAttr mesh = plan->getMesh();
+    const bool isCut = !mesh.getStageAxis() || !plan->getCuts().empty();
+    if (mesh.getAxes().empty() || (isCut && !plan->getSeeds().empty()))
+      return;
+    OwningOpRef<ModuleOp> copy = getOperation().clone();
+    PassManager passes(&getContext());
+    passes.enableVerifier(false);
+    addPassesToSeeds(passes);
+    if (failed(passes.run(*copy)))
+      return signalPassFailure();
+    auto chosen = lookupPlan(*copy);
+    if (failed(chosen))
+      return signalPassFailure();
+    setPlan(getOperation(), *chosen);
+  }
+};
+} // namespace

@@ -237,7 +237,8 @@ def check_samples(tools, folder):
 
 
 def check_resumed(tools, folder):
-    """Evaluates a checkpoint, on another mesh than the run that wrote it."""
+    """Evaluates a checkpoint, on another mesh than the run that wrote it; and a run that goes on evaluates as one that
+    was not interrupted."""
     model, metrics = f"{folder}/m.mlir", f"{folder}/m.jsonl"
     tools.call("pp-model", *GPT, "--dtype=f64", "-o", model)
     evaluate = ["--eval-data=random", "--eval-steps=2", f"--metrics={metrics}", "--quiet"]
@@ -252,6 +253,14 @@ def check_resumed(tools, folder):
             yield f"[{plan}] expects {right}, got {ours}"
         if not report["verify"]["ok"] or report["verify"]["judge"] != "interpreter" or report["steps"]:
             yield f"[{plan}] expects a report of an evaluation that was verified, got {report['verify']}"
+
+    train = [model, "--parallelize=dp=2", *evaluate, "--eval-every=2"]
+    tools.call("pp-run", *train, "--steps=5")
+    expected = read_lines(metrics)
+    for steps in 4, 5:
+        tools.call("pp-run", *train, f"--steps={steps}", f"--checkpoint={folder}/others", "--resume", "--save-every=2")
+    if read_lines(metrics) != expected or list(expected[1]) != [2, 4, 5]:
+        yield f"expects a run that goes on to have {expected}, got {read_lines(metrics)}"
 
 
 def check_logits(tools, folder, peers):

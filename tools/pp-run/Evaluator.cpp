@@ -217,7 +217,7 @@ Evaluator::run(bool isLast, Stepper *judge, VerifyReport *verified) {
     if (mine.ok() && isEnd && file)
       mine = file->commit();
     const Verdict verdict =
-        world->agree(mine, !isEnd && interrupted() ? Vote::stops : 0);
+        world->agree(mine, !isEnd && interrupted() ? uint32_t(Vote::stops) : 0);
     if (!verdict.first.ok() || verdict.votes || isEnd)
       file.reset();
     if (!verdict.first.ok())

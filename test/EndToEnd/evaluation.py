@@ -79,7 +79,8 @@ def read_lines(path):
     """Lines of --metrics without times, and the evaluations in them."""
     lines, evaluations = [json.loads(line) for line in open(path)], {}
     for line in lines:
-        line.pop("ms", None)
+        for measured in "ms", "items_per_s", "rss_bytes":
+            line.pop(measured, None)
         if "eval" in line:
             evaluations[line["step"]] = line.pop("eval")
             evaluations[line["step"]].pop("ms")
@@ -167,7 +168,7 @@ def check_artifacts(tools, folder):
             (2, [model, "--eval-data=random", "--eval-steps=0"], "'--eval-steps' expects a number from 1 on, got '0'"),
             (2, [model, "--eval-data=random", "--predict=x.txt"], "expects FILE.npy or FILE.safetensors"),
             (2, [model, "--eval-data=random", "--eval-only", "--steps=3"], "trains nothing"),
-            (2, [model, "--eval-data=tokens"], "--eval-data expects text:FILE, npy:DIR or random"),
+            (2, [model, "--eval-data=tokens"], "--eval-data expects text:FILE, tokens:PATH, npy:DIR or random"),
             (2, [model, "--eval-data=random", f"--predict={folder}/x.npy", "--predict-values=logit"],
              "one of embedded, h.0.attn.qkv"),
             (14, [model, f"--eval-data=text:{folder}/none"], "none"),

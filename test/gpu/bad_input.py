@@ -257,6 +257,20 @@ def options_obeyed(place):
     yield "checkpoint", (place.folder / "often/step-2/index.json").exists()
     start = ["--steps=0", "--resume=often", "--resume-parameters-only"]
     yield "resume-parameters-only", saved("--seed=8", *start) == saved("--steps=2")
+    evaluate = ["--eval-data=random", "--eval-steps=2"]
+    shown = place.obey("evaluate", *evaluate, "--eval-every=1", "--steps=2", "--log-every=1", "--predict=p.npy",
+                       "--predict-values=logits")
+    yield "eval-data", "eval loss" in shown
+    yield "eval-every", shown.count("eval loss") == 2
+    yield "predict", (place.folder / "p.npy").stat().st_size > 128
+    yield "predict-values", b"(8," in place.read("p.npy")[:128]
+    alone = place.obey("evaluation alone", *evaluate, "--eval-only")
+    yield "eval-only", "eval loss" in alone
+    yield "eval-steps", "2 batches" in alone
+    place.make("pp-opt", "model.mlir", "--pp-parallelize=", "--evaluate", "--emit=ppx", "--targets=sm_80",
+               "-o", "eval.ppx")
+    yield "eval-program", "eval loss" in place.obey("evaluated", *evaluate, "--eval-program=eval.ppx",
+                                                    "--steps=1", file="all.ppx")
     yield "cache-limit", saved("--cache-limit=0") == usual
     yield "hang-timeout", saved("--hang-timeout=20") == usual
     place.obey("code", "--dry-run", "--quiet", "--code=code.ptx", "--target=sm_80", file="both.ppx")

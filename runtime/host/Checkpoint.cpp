@@ -8,6 +8,7 @@
 #include "CheckpointFiles.h"
 #include "Digest.h"
 #include "pprt/Program.h"
+#include "pprt/host/Elements.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -161,8 +161,8 @@ uint32_t Saver::votes(uint64_t step) const {
 }
 
 bool Saver::haveAll(const Status &mine) const {
-  return (world.agree({}, mine.ok() ? 0 : Vote::fails).votes & Vote::fails) ==
-         0;
+  return (world.agree({}, voteIf(!mine.ok(), Vote::fails)).votes &
+          Vote::fails) == 0;
 }
 
 void Saver::close(bool isSaved, const Status &mine) {

@@ -34,6 +34,11 @@ enum Vote : uint32_t {
   fails = 8   ///< could not write it
 };
 
+/// The vote, if it holds.
+inline uint32_t voteIf(bool holds, Vote vote) {
+  return holds ? uint32_t(vote) : 0;
+}
+
 class Saver {
 public:
   /// Sets the parameters and states with which the run began.

@@ -241,7 +241,7 @@ static Status repeatAndSave(Session &session, const Batches &batches,
   Batch batch;
   for (; *step < last; ++*step) {
     const Verdict verdict = world.agree(batches.read(*step, batch),
-                                        interrupted() ? Vote::stops : 0);
+                                        voteIf(interrupted(), Vote::stops));
     if (!verdict.first.ok())
       return verdict.first;
     if (verdict.votes)
@@ -312,7 +312,7 @@ Status pp::run::train(Session &session, const Batches &batches,
     if (end.ok() && !isLast && !isStopped)
       end = training.await(next, batch);
     const Verdict verdict = world.agree(
-        end, (isStopped ? Vote::stops : 0) | (saver ? saver->votes(step) : 0));
+        end, voteIf(isStopped, Vote::stops) | (saver ? saver->votes(step) : 0));
     training.look();
     end = verdict.first;
     if (end.ok() && (verdict.votes & Vote::stops))

@@ -116,19 +116,34 @@ def check_folders(judge):
     judge.run(14, "index.json: cannot examine", "--steps=6", "--parallelize=dp=2 zero=1", f"--checkpoint={hidden}",
               "--resume", fault="hide 0")
     judge.has(hidden, [3, 4])
-    judge.run(0, "", "--steps=9", "--checkpoint=checkpoints-mpi-full", "--save-every=1", "--parallelize=dp=2",
-              launcher=MPIRUN, fault="once 40")
+    # One save fails in both processes, in the second write of each; the others succeed.
+    judge.run(0, "is not saved", "--steps=9", "--checkpoint=checkpoints-mpi-full", "--save-every=1", "--keep=9",
+              "--parallelize=dp=2", launcher=MPIRUN, fault="once 20")
+    judge.expect(0 < 9 - len(judge.steps("checkpoints-mpi-full")) <= 2, "expects a save or two to lack, got "
+                 f"{judge.steps('checkpoints-mpi-full')}")
 
 
 def check_signals(judge):
-    process = subprocess.Popen([judge.place.tools / "pp-run", "m.mlir", "--steps=100000000", "--quiet",
-                                "--checkpoint=signal"], cwd=judge.place.folder, stderr=subprocess.PIPE, text=True)
+    def start(*options):
+        return subprocess.Popen([judge.place.tools / "pp-run", "m.mlir", "--steps=100000000", "--quiet",
+                                 "--checkpoint=signal", *options], cwd=judge.place.folder, stderr=subprocess.PIPE,
+                                text=True)
+    process = start("--save-every=1s")
+    time.sleep(4)
+    judge.expect(len(judge.steps("signal")) > 0, "expects a save after a second")
+    # A run that dies holds the folder no longer.
+    judge.run(2, "a running pp-run holds", "--steps=100000000", "--checkpoint=signal", "--resume")
+    process.kill()
+    process.communicate(timeout=60)
+    before = judge.steps("signal")
+    process = start("--keep=1", "--resume")
     time.sleep(2)
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
     judge.expect(process.returncode == 130 and "go on with --resume=signal" in errors,
                  f"expects a save behind a signal, got {process.returncode} and {errors}")
-    judge.expect(len(judge.steps("signal")) == 1, "expects one checkpoint behind a signal")
+    after = judge.steps("signal")
+    judge.expect(len(after) == 1 and after > before[-1:], f"expects one checkpoint behind {before}, got {after}")
 
 
 def main():

@@ -45,7 +45,8 @@ TEST(Bytes, Printed) {
 TEST(Bytes, PrintedLimitsSuffice) {
   EXPECT_EQ(printLimit(192), "192 bytes");
   EXPECT_EQ(printLimit(2486175), "2486175 bytes (2.38 MiB)");
-  for (uint64_t bytes = 1024; bytes < uint64_t(1) << 50; bytes += bytes / 7 + 1) {
+  for (uint64_t bytes = 1024; bytes < uint64_t(1) << 50;
+       bytes += bytes / 7 + 1) {
     const std::string text = printLimit(bytes);
     const size_t open = text.find('(') + 1;
     const auto read = parseBytes(text.substr(open, text.size() - open - 1));

@@ -102,6 +102,11 @@ std::string deviceList(const char *between) {
 const std::string deviceValue = deviceList("|"),
                   expectedDevice = deviceList(" or ");
 
+const char *readOnOff(std::string_view text, std::optional<bool> &field) {
+  field = text == "on";
+  return text == "on" || text == "off" ? nullptr : "on or off";
+}
+
 const char *setSwitch(bool &field) {
   field = true;
   return nullptr;
@@ -137,10 +142,7 @@ const std::vector<Option> &pp::run::optionTable() {
        "read the data of each epoch in an order that --seed determines "
        "(default: "
        "on for --data=tokens, else off)",
-       [](std::string_view v, Options &o) {
-         o.shuffle = v == "on";
-         return v == "on" || v == "off" ? nullptr : "on or off";
-       },
+       [](std::string_view v, Options &o) { return readOnOff(v, o.shuffle); },
        needsRun | needsValues},
       {"hold-out", "SHARE",
        "do not train on this share at the end of the data, such as 0.05 or 5% "
@@ -393,10 +395,7 @@ const std::vector<Option> &pp::run::optionTable() {
        "capture the first step as a CUDA graph and launch the graph from then "
        "on, which costs less host time (default: on, but off with --trace or "
        "--report, since a graph gives no times of instructions)",
-       [](std::string_view v, Options &o) {
-         o.graph = v == "on";
-         return v == "on" || v == "off" ? nullptr : "on or off";
-       },
+       [](std::string_view v, Options &o) { return readOnOff(v, o.graph); },
        needsRun},
       {"hang-timeout", "SECONDS",
        "end after this long without progress, and report which rank waits for "

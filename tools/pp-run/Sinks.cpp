@@ -61,20 +61,20 @@ Status Sinks::open(const Options &options, const ppx::ArtifactT &artifact,
   isQuiet = options.quiet;
   if (server)
     server->setGoal({itemName(artifact), options.steps});
-  if (!options.metrics.empty()) {
-    Expected<std::unique_ptr<MetricsFile>> file =
-        MetricsFile::create(options.metrics);
-    if (!file)
-      return file.status();
-    its.push_back(std::move(*file));
-  }
-  if (!options.tensorboard.empty()) {
-    Expected<std::unique_ptr<EventFile>> file =
-        EventFile::create(options.tensorboard);
-    if (!file)
-      return file.status();
-    its.push_back(std::move(*file));
-  }
+  const auto create = [&](auto make, const std::string &path) -> Status {
+    if (path.empty())
+      return {};
+    auto file = make(path);
+    if (file)
+      its.push_back(std::move(*file));
+    return file.status();
+  };
+  if (Status status = create(MetricsFile::create, options.metrics);
+      !status.ok())
+    return status;
+  if (Status status = create(EventFile::create, options.tensorboard);
+      !status.ok())
+    return status;
   if (!options.plot.empty())
     its.push_back(
         std::make_unique<PlotFile>(options.plot, titleOf(options, artifact)));

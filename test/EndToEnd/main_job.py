@@ -13,10 +13,11 @@ steps that share their batches, which noise moves little. Once 800 steps are
 done the loss is below 2.1.
 
 Trains 2 x 2 x 2 ranks, compared with one device by --verify, or judges the
-report of a finished run.
+report of a finished run, and, if it went on from a checkpoint, its --metrics with the
+losses of all steps.
 
   main_job.py --bin=build/bin --text=FILE [--steps=N]
-  main_job.py --report=FILE
+  main_job.py --report=FILE [--metrics=FILE]
 """
 import argparse
 import json
@@ -53,13 +54,15 @@ def main():
     parser.add_argument("--text")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--report", help="of a run that is over")
+    parser.add_argument("--metrics", help="of the same")
     args = parser.parse_args()
     if not args.report and not (args.bin and args.text):
         parser.error("expects --report, or --bin and --text")
 
     recorded = json.load(open(CURVE))["losses"]
     report = json.load(open(args.report)) if args.report else train(args)
-    losses = [step["loss"] for step in report["steps"]]
+    steps = [json.loads(line) for line in open(args.metrics)] if args.metrics else report["steps"]
+    losses = [step["loss"] for step in steps]
     compared = min(len(losses), len(recorded))
     differences = [a - b for a, b in zip(losses, recorded)]
     worst = max(range(min(compared, CALM_STEPS)), key=lambda step: abs(differences[step]))

@@ -104,6 +104,22 @@ Status pp::run::compareFiles(World &world, const Expected<uint32_t> &mine,
       "copy the files of one host to all, or share them over a network disk");
 }
 
+Status pp::run::shareText(World &world, std::string &text) {
+  const auto *first = reinterpret_cast<const std::byte *>(text.data());
+  std::vector<std::byte> bytes(first, first + text.size());
+  const Status status = world.broadcast(bytes);
+  text.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  return status;
+}
+
+Expected<uint64_t> pp::run::shareNumber(World &world, uint64_t number) {
+  std::string bytes(reinterpret_cast<const char *>(&number), sizeof(number));
+  if (Status status = shareText(world, bytes); !status.ok())
+    return status;
+  std::memcpy(&number, bytes.data(), sizeof(number));
+  return number;
+}
+
 Expected<std::string> pp::run::commonLevel(World &world,
                                            const std::string &own) {
   if (world.processCount() == 1)

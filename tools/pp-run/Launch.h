@@ -20,6 +20,10 @@ namespace pp::run {
 /// Fails (usage) if the launcher cannot be had.
 pprt::Expected<std::shared_ptr<pprt::World>> launch(const Options &options);
 
+/// Makes a text, or a number, of process 0 known to all.
+pprt::Status shareText(pprt::World &world, std::string &text);
+pprt::Expected<uint64_t> shareNumber(pprt::World &world, uint64_t number);
+
 /// Fails (ranksDisagree) if processes are of different builds, or were given
 /// different options.
 pprt::Status compareProcesses(pprt::World &world);

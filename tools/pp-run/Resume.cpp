@@ -47,15 +47,6 @@ static Expected<Checkpoint> findCheckpoint(const Options &options) {
   return newest;
 }
 
-/// Makes a text of process 0 known to all.
-static Status shareText(World &world, std::string &text) {
-  const auto *first = reinterpret_cast<const std::byte *>(text.data());
-  std::vector<std::byte> bytes(first, first + text.size());
-  const Status status = world.broadcast(bytes);
-  text.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-  return status;
-}
-
 Expected<Resumed> pp::run::openCheckpoint(Options &options, World &world,
                                           const ppx::ArtifactT &artifact) {
   const bool isFirst = world.process() == 0;

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Saver.h"
+#include "Launch.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <sys/random.h>
@@ -28,16 +28,6 @@ Saver::Saver(const Options &options, Session &session, World &world,
       restart(std::move(restart)), index(indexOf(session)),
       copy(session,
            world.ranksOf(world.process(), session.mesh().worldSize())) {}
-
-/// Makes a number of process 0 known to all.
-static Expected<uint64_t> shareNumber(World &world, uint64_t number) {
-  std::vector<std::byte> bytes(sizeof(number));
-  std::memcpy(bytes.data(), &number, sizeof(number));
-  if (Status status = world.broadcast(bytes); !status.ok())
-    return status;
-  std::memcpy(&number, bytes.data(), sizeof(number));
-  return number;
-}
 
 /// A number that no other run draws.
 static uint64_t drawNumber() {

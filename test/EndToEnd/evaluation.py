@@ -168,6 +168,7 @@ def check_artifacts(tools, folder):
             (2, [model, "--eval-data=random", "--eval-steps=0"], "'--eval-steps' expects a number from 1 on, got '0'"),
             (2, [model, "--eval-data=random", "--predict=x.txt"], "expects FILE.npy or FILE.safetensors"),
             (2, [model, "--eval-data=random", "--eval-only", "--steps=3"], "trains nothing"),
+            (2, [model, "--eval-data=held-out"], "'--eval-data=held-out' expects a run that trains"),
             (2, [model, "--eval-data=tokens"], "--eval-data expects text:FILE, tokens:PATH, npy:DIR or random"),
             (2, [model, "--eval-data=random", f"--predict={folder}/x.npy", "--predict-values=logit"],
              "one of embedded, h.0.attn.qkv"),

@@ -67,10 +67,14 @@ Evaluator::open(const Options &options, const Compiled &program,
                 std::shared_ptr<World> world, uint64_t seed) {
   const ppx::ArtifactT &artifact = *program.artifact;
   Options ofEvaluation = options;
-  ofEvaluation.data = options.evalData;
-  ofEvaluation.shuffle = std::nullopt;
-  ofEvaluation.holdOut = 0;
-  Expected<Batches> batches = openData(ofEvaluation, *world, artifact, seed);
+  if (!options.evaluatesHeldOut()) {
+    ofEvaluation.data = options.evalData;
+    ofEvaluation.shuffle = std::nullopt;
+    ofEvaluation.holdOut = 0;
+  }
+  Expected<Batches> batches =
+      openData(ofEvaluation, *world, artifact, seed,
+               /*readsHeldOut=*/options.evaluatesHeldOut());
   Status status = ofEvalData(batches.status());
   if (status.ok() && !options.predict.empty() && world->process() == 0)
     status = checkPrediction(options, artifact);

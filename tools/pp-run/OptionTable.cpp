@@ -210,12 +210,10 @@ const std::vector<Option> &pp::run::optionTable() {
          return setSwitch(o.resumesParametersOnly);
        },
        needsRun | needsValues},
-      {"eval-data", "KIND",
-       "evaluate the model on these data, which are of the kinds of --data: "
-       "the "
-       "loss and metrics of its forward pass, without dropout, with the "
-       "running "
-       "statistics of batch norm",
+      {"eval-data", "KIND|held-out",
+       "evaluate the model on these data, which are of the kinds of --data, or "
+       "on the part that --hold-out keeps: the loss and metrics of its forward "
+       "pass, without dropout, with the running statistics of batch norm",
        [](std::string_view v, Options &o) { return readText(v, o.evalData); },
        needsValues},
       {"eval-every", "N",

@@ -91,6 +91,10 @@ Status checkEvaluation(const Options &result,
         return usageError("'--" + std::string(name) + "' needs '--eval-data'");
   if (seen.count("predict-values") && result.predict.empty())
     return usageError("'--predict-values' needs '--predict'");
+  if (result.evaluatesHeldOut() && (result.holdOut == 0 || result.evalOnly))
+    return usageError("'--eval-data=held-out' expects a run that trains, with "
+                      "'--hold-out', got " +
+                      std::string(result.evalOnly ? "'--eval-only'" : "none"));
   if (!result.evalOnly)
     return {};
   if (!result.evalProgram.empty())

@@ -94,6 +94,8 @@ struct Options {
   /// Whether the command line says so.
   bool givesCacheLimit = false;
   bool quiet = false;
+  /// Whether to evaluate on the part of --data that --hold-out keeps.
+  bool evaluatesHeldOut() const { return evalData == "held-out"; }
   bool help = false;
   bool version = false;
 };

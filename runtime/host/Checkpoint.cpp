@@ -11,6 +11,7 @@
 #include "pprt/host/Elements.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 using namespace pprt;
@@ -151,28 +152,70 @@ Status Checkpoint::expect(const ppx::ArtifactT &artifact,
   return {};
 }
 
-Status Checkpoint::check(const SafeTensors &file, uint32_t rank,
-                         const std::string &name,
-                         const std::vector<ElementRun> &runs, uint64_t width) {
+/// Divides runs at multiples of `most` elements.
+static std::vector<ElementRun> divide(const std::vector<ElementRun> &runs,
+                                      uint64_t most, uint64_t width) {
+  std::vector<ElementRun> result;
+  for (ElementRun run : runs)
+    while (run.count > 0) {
+      const uint64_t count = std::min(run.count, most - run.first % most);
+      result.push_back({run.first, count, run.values});
+      run = {run.first + count, run.count - count, run.values + count * width};
+    }
+  return result;
+}
+
+/// Reads a piece of a part, compares it with its digest, and copies the runs
+/// that lie in it.
+Status Checkpoint::readPiece(const SafeTensors &file, const std::string &name,
+                             uint64_t piece,
+                             const std::vector<ElementRun> &runs,
+                             uint64_t width) {
+  const uint64_t begin = piece * kPieceBytes,
+                 count = std::min(kPieceBytes, file.find(name)->bytes - begin);
+  buffer.resize(kPieceBytes);
+  if (Status status = file.readBytes(name, begin, count, buffer.data());
+      !status.ok())
+    return status;
   const auto written = file.metadata().find(kDigestKey + name);
   const std::string digests =
       written == file.metadata().end() ? "" : written->second;
+  if (piece * kDigits + kDigits > digests.size() ||
+      digests.compare(piece * kDigits, kDigits,
+                      digestOf(buffer.data(), count)) != 0)
+    return bad(file.path() + ": expects '" + name +
+               "' as it was written, got another digest; the file is "
+               "damaged: go on from an earlier checkpoint");
   for (const ElementRun &run : runs)
-    for (uint64_t piece = run.first * width / kPieceBytes;
-         piece * kPieceBytes < (run.first + run.count) * width; ++piece) {
-      if (!checked.emplace(rank, name, piece).second)
-        continue;
-      const Expected<std::string> found =
-          file.digest(name, piece * kPieceBytes, kPieceBytes);
-      if (!found)
-        return found.status();
-      if (piece * kDigits + kDigits > digests.size() ||
-          digests.compare(piece * kDigits, kDigits, *found) != 0)
-        return bad(file.path() + ": expects '" + name +
-                   "' as it was written, got another digest; the file is "
-                   "damaged: go on from an earlier checkpoint");
-    }
+    std::memcpy(run.values, buffer.data() + run.first * width - begin,
+                run.count * width);
   return {};
+}
+
+Status Checkpoint::readPart(const SafeTensors &file, const ArgumentPart &part,
+                            const std::string &name, ppx::ElementType element,
+                            const std::vector<ElementRun> &runs) {
+  const uint64_t width = elementSize(element), most = kPieceBytes / width;
+  if (Status status = file.expect(name, element, part.size); !status.ok())
+    return status;
+  if (file.find(name)->bytes != *denseBytes(part.size, width))
+    return bad(file.path() + ": expects '" + name + "' of type " +
+               ppx::EnumNameElementType(element) + ", got another");
+  const std::vector<ElementRun> all = divide(runs, most, width);
+  std::vector<ElementRun> known; // were compared before
+  for (auto run = all.begin(); run != all.end();) {
+    const uint64_t piece = run->first / most;
+    const auto end = std::find_if(run, all.end(), [&](const ElementRun &its) {
+      return its.first / most != piece;
+    });
+    if (!checked.emplace(part.rank, name, piece).second)
+      known.insert(known.end(), run, end);
+    else if (Status status = readPiece(file, name, piece, {run, end}, width);
+             !status.ok())
+      return status;
+    run = end;
+  }
+  return file.read(name, element, part.size, known);
 }
 
 namespace {
@@ -223,12 +266,8 @@ Status Checkpoint::read(const std::string &name,
     const Expected<const SafeTensors *> file = fileOf(part.rank);
     if (!file)
       return file.status();
-    // Of what is read: a piece is in the page cache when its slices are taken.
-    if (Status status = check(**file, part.rank, name, overlap.runs, width);
-        !status.ok())
-      return status;
     if (Status status =
-            (*file)->read(name, tensor.element, part.size, overlap.runs);
+            readPart(**file, part, name, tensor.element, overlap.runs);
         !status.ok())
       return status;
   }
@@ -250,5 +289,6 @@ Status Checkpoint::load(Session &session, bool ofModelAlone) {
   // An open file keeps its place on the disk when it is removed.
   files.clear();
   checked.clear();
+  buffer = {};
   return status;
 }

@@ -25,25 +25,25 @@ struct CheckpointCopy::Part {
 
 /// Whether floats whose exponent has these bits are finite: not all are set.
 template <typename Bits>
-static bool areFinite(const std::vector<std::byte> &bytes, Bits exponent) {
-  const auto *values = reinterpret_cast<const Bits *>(bytes.data());
+static bool areFinite(const std::byte *bytes, uint64_t count, Bits exponent) {
+  const auto *values = reinterpret_cast<const Bits *>(bytes);
   Bits others = 0; // of infinities and NaNs
-  for (size_t i = 0; i < bytes.size() / sizeof(Bits); ++i)
+  for (size_t i = 0; i < count / sizeof(Bits); ++i)
     others |= Bits((values[i] & exponent) == exponent);
   return others == 0;
 }
 
-static bool areFinite(ppx::ElementType element,
-                      const std::vector<std::byte> &bytes) {
+static bool areFinite(ppx::ElementType element, const std::byte *bytes,
+                      uint64_t count) {
   switch (element) {
   case ppx::ElementType_f64:
-    return areFinite<uint64_t>(bytes, uint64_t(0x7ff) << 52);
+    return areFinite<uint64_t>(bytes, count, uint64_t(0x7ff) << 52);
   case ppx::ElementType_f32:
-    return areFinite<uint32_t>(bytes, 0x7f800000);
+    return areFinite<uint32_t>(bytes, count, 0x7f800000);
   case ppx::ElementType_bf16:
-    return areFinite<uint16_t>(bytes, 0x7f80);
+    return areFinite<uint16_t>(bytes, count, 0x7f80);
   case ppx::ElementType_f16:
-    return areFinite<uint16_t>(bytes, 0x7c00);
+    return areFinite<uint16_t>(bytes, count, 0x7c00);
   default:
     return true; // integers
   }
@@ -83,28 +83,33 @@ Status CheckpointCopy::take(const Session &session) {
   return {};
 }
 
-Status CheckpointCopy::write(const std::string &folder,
-                             const std::string &id) const {
-  for (const auto &[rank, its] : parts) {
-    std::map<std::string, std::string> metadata = {{kIdKey, id}};
-    std::vector<TensorToStore> tensors;
-    for (const Part &part : its) {
-      const std::string &name = part.tensor.name;
-      if (part.isParameter && !areFinite(part.tensor.element, part.values))
+Status CheckpointCopy::writeRank(const std::string &path, const std::string &id,
+                                 const std::vector<Part> &its) {
+  std::map<std::string, std::string> metadata = {{kIdKey, id}};
+  std::vector<TensorToStore> tensors;
+  for (const Part &part : its) {
+    const std::string &name = part.tensor.name;
+    tensors.push_back(part.tensor);
+    tensors.back().values = part.values.data();
+    std::string &digests = metadata[kDigestKey + name];
+    for (uint64_t at = 0; at < part.values.size(); at += kPieceBytes) {
+      const std::byte *piece = part.values.data() + at;
+      const uint64_t count = std::min(kPieceBytes, part.values.size() - at);
+      digests += digestOf(piece, count);
+      if (part.isParameter && !areFinite(part.tensor.element, piece, count))
         return Status(ExitCode::nonFinite,
                       "expects finite parameters, got others in '" + name +
                           "'");
-      tensors.push_back(part.tensor);
-      tensors.back().values = part.values.data();
-      std::string &digests = metadata[kDigestKey + name];
-      for (uint64_t at = 0; at < part.values.size(); at += kPieceBytes)
-        digests += digestOf(part.values.data() + at,
-                            std::min(kPieceBytes, part.values.size() - at));
     }
-    if (Status status = writeSafeTensors(folder + "/" + rankFile(rank), tensors,
-                                         {}, metadata);
+  }
+  return writeSafeTensors(path, tensors, {}, metadata);
+}
+
+Status CheckpointCopy::write(const std::string &folder,
+                             const std::string &id) const {
+  for (const auto &[rank, its] : parts)
+    if (Status status = writeRank(folder + "/" + rankFile(rank), id, its);
         !status.ok())
       return status;
-  }
   return {};
 }

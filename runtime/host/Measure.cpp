@@ -144,11 +144,55 @@ uint64_t pprt::host::residentBytes() {
              : 0;
 }
 
-Trace pprt::host::traceLastStep(const Session &session) {
+/// Returns the time from the first begin to the last end.
+static Span wholeOf(const Timeline &timeline) {
+  Span whole = {std::numeric_limits<double>::max(), 0};
+  for (const std::vector<Span> &rank : timeline)
+    for (const Span &span : rank)
+      whole = {std::min(whole.begin, span.begin),
+               std::max(whole.end, span.end)};
+  return whole;
+}
+
+/// Adds rows of what saves did up to `end`, in seconds from `origin`: how long
+/// steps waited for them, and how long they wrote beside the steps.
+static void addSaves(Trace &trace, uint32_t process, int64_t origin, double end,
+                     const std::vector<CheckpointReport> &saves) {
+  const size_t waits = trace.tracks.size(), writes = waits + 1;
+  const auto add = [&](size_t track, const std::string &name,
+                       const std::string &category, double from, double to) {
+    from = std::max(from, 0.);
+    to = std::min(to, end);
+    if (from < to)
+      trace.slices.push_back(
+          {track, name, category, 1e6 * from, 1e6 * (to - from), ""});
+  };
+  const size_t before = trace.slices.size();
+  for (const CheckpointReport &save : saves) {
+    const double begin = double(save.begin - origin) / 1e9,
+                 copied = begin + save.waitMs / 1e3;
+    const std::string step = "step " + std::to_string(save.step);
+    add(waits, "wait for the copy of " + step, "host", begin, copied);
+    if (save.wholeMs)
+      add(writes, "write " + step, "host", copied, begin + *save.wholeMs / 1e3);
+  }
+  if (trace.slices.size() == before)
+    return;
+  trace.tracks.push_back({process, "checkpoints", 0, "steps wait"});
+  trace.tracks.push_back({process, "checkpoints", 1, "writes"});
+}
+
+Trace pprt::host::traceLastStep(const Session &session,
+                                const std::vector<CheckpointReport> &saves) {
   if (session.isStuck() || !hasTimes(session))
     return {}; // no step was made, or it did not end
-  return makeTrace(Players::ranks(session.artifact(), session.mesh()),
-                   session.artifact(), lastStep(session), session.device());
+  const Players players = Players::ranks(session.artifact(), session.mesh());
+  const Timeline timeline = lastStep(session);
+  Trace trace =
+      makeTrace(players, session.artifact(), timeline, session.device());
+  addSaves(trace, uint32_t(players.size()), firstBegin(timesOf(session)),
+           wholeOf(timeline).end, saves);
+  return trace;
 }
 
 /// Returns the first track of each rank. Ranks are threads on "cpu".
@@ -228,7 +272,8 @@ double LastSteps::clockError() const {
   return most;
 }
 
-Trace LastSteps::trace(const Session &session) const {
+Trace LastSteps::trace(const Session &session,
+                       const std::vector<CheckpointReport> &saves) const {
   Trace trace;
   if (steps.empty())
     return trace;
@@ -239,17 +284,16 @@ Trace LastSteps::trace(const Session &session) const {
   const size_t stepTrack = trace.tracks.size();
   trace.tracks.push_back({uint32_t(players.size()), "steps", 0, "steps"});
   const int64_t origin = firstBegin(steps.front().times);
+  double end = 0;
   for (const Step &step : steps) {
     const Timeline timeline = since(origin, step.times);
-    Span whole = {std::numeric_limits<double>::max(), 0};
-    for (const std::vector<Span> &rank : timeline)
-      for (const Span &span : rank)
-        whole = {std::min(whole.begin, span.begin),
-                 std::max(whole.end, span.end)};
+    const Span whole = wholeOf(timeline);
     trace.slices.push_back({stepTrack, "step " + std::to_string(step.number),
                             "step", 1e6 * whole.begin,
                             1e6 * (whole.end - whole.begin), ""});
     addStep(trace, firstTrack, players, commOps, session.artifact(), timeline);
+    end = whole.end;
   }
+  addSaves(trace, uint32_t(players.size()) + 1, origin, end, saves);
   return trace;
 }

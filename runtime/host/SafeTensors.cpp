@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "pprt/host/SafeTensors.h"
 
-#include "Digest.h"
 #include "Json.h"
 #include "pprt/Program.h"
 #include "pprt/host/Elements.h"
@@ -294,16 +293,9 @@ Status SafeTensors::read(const std::string &name, ElementType element,
   return {};
 }
 
-Expected<std::string> SafeTensors::digest(const std::string &name,
-                                          uint64_t begin,
-                                          uint64_t count) const {
-  const StoredTensor &tensor = *find(name);
-  std::vector<std::byte> bytes(std::min(count, tensor.bytes - begin));
-  const Status status =
-      file.read(tensor.offset + begin, bytes.data(), bytes.size());
-  if (!status.ok())
-    return status;
-  return digestOf(bytes.data(), bytes.size());
+Status SafeTensors::readBytes(const std::string &name, uint64_t begin,
+                              uint64_t count, void *out) const {
+  return file.read(find(name)->offset + begin, out, count);
 }
 
 Status pprt::host::checkTensorName(const std::string &path,

@@ -7,11 +7,14 @@ A run whose loss or parameters stop being finite saves the last state before, an
 ends with 12. What lacks, is cut, edited or of another checkpoint is refused with
 13, and the newest whole checkpoint found. Files that are not ours stay, and a
 file system that hides an index for a moment costs no checkpoint. A signal saves.
+The trace shows saves, and the memory limit counts their copies.
 
   checkpoints.py --bin=build/bin --library=FILE
 """
+import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -33,6 +36,7 @@ class Judge(scratch.Judge):
                               cwd=self.place.folder, env=environment, capture_output=True, text=True, timeout=60)
         self.expect(done.returncode == code and all(word in done.stderr for word in words.split("|")),
                     f"{options}: expects {code} and {words}, got {done.returncode} and {done.stderr}")
+        return done.stderr
 
     def steps(self, folder):
         return sorted(int(path.parent.name[5:]) for path in (self.place.folder / folder).glob("step-*/index.json"))
@@ -146,6 +150,23 @@ def check_signals(judge):
     judge.expect(len(after) == 1 and after > before[-1:], f"expects one checkpoint behind {before}, got {after}")
 
 
+def check_costs(judge):
+    """What a save takes is in the trace, and the memory of its copy in the limit."""
+    judge.run(0, "", "--steps=9", "--checkpoint=traced", "--save-every=3", "--trace=trace.json", "--trace-steps=6",
+              "--parallelize=dp=2")
+    names = [event["name"] for event in json.load(open(judge.place.folder / "trace.json"))["traceEvents"]]
+    lacking = [name for name in ("wait for the copy of step 6", "write step 6") if name not in names]
+    judge.expect(not lacking, f"the trace lacks {lacking}")
+    judge.run(0, "", "--dry-run", "--report=needs.json", "--checkpoint=traced", "--parallelize=dp=2")
+    needs = json.load(open(judge.place.folder / "needs.json"))
+    copy = needs["checkpoint"]["largest_copy_bytes"]
+    arena = int(re.search(r"got (\d+)", judge.run(4, "limit", "--parallelize=dp=2", "--memory-limit=1"))[1])
+    for limit, code, options in ((arena, 0, []), (arena + copy, 0, ["--checkpoint=limited"]),
+                                 (arena + copy - 1, 4, ["--checkpoint=limited-2"])):
+        judge.run(code, "what --checkpoint copies" if code else "", "--parallelize=dp=2", "--steps=1",
+                  f"--memory-limit={limit}", *options)
+
+
 def main():
     with scratch.from_command_line(__doc__, library=pathlib.Path) as place:
         place.make("pp-model", "mlp", "-o", "m.mlir")
@@ -157,6 +178,7 @@ def main():
         check_damage(judge)
         check_folders(judge)
         check_signals(judge)
+        check_costs(judge)
         print(f"{judge.failures} failures")
         raise SystemExit(1 if judge.failures else 0)
 

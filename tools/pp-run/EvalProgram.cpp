@@ -132,18 +132,18 @@ static Status match(const std::string &name, const ppx::ArtifactT &training,
 
 /// Bytes of the rank, or GPU, that needs most.
 static uint64_t needs(const Options &options, const World &world,
-                      const ppx::ArtifactT &artifact) {
-  const std::vector<uint64_t> staging = stagingOf(options, world, artifact);
+                      const ppx::ArtifactT &artifact,
+                      const std::vector<uint64_t> &beside) {
   const Mesh mesh = *Mesh::create(artifact.axes); // was checked
   if (findBackend(options.device)->hasStreams)
     return findLargestGpu(options, shareGpu(options, world), artifact, mesh,
-                          staging)
+                          beside)
         .needs.allocated();
   uint64_t most = 0;
   for (const auto &program : artifact.programs)
     for (uint32_t rank : program->ranks)
       most = std::max(most, program->arena_bytes +
-                                (staging.empty() ? 0 : staging[rank]));
+                                (beside.empty() ? 0 : beside[rank]));
   return most;
 }
 
@@ -162,9 +162,12 @@ Status pp::run::addEvaluation(const Options &options, const World &world,
   if (Status status = match(name, training, evaluation); !status.ok())
     return status;
   source.evaluation = std::move(*loaded);
-  source.evaluationBytes = needs(options, world, evaluation);
+  // Evaluation changes nothing that --checkpoint would copy.
+  source.evaluationBytes =
+      needs(options, world, evaluation, stagingOf(options, world, evaluation));
   const uint64_t bytes =
-      needs(options, world, training) + source.evaluationBytes;
+      needs(options, world, training, besideArenas(options, world, training)) +
+      source.evaluationBytes;
   if (!options.memoryLimit || bytes <= *options.memoryLimit)
     return {};
   return Status(ExitCode::outOfMemory,

@@ -7,6 +7,7 @@
 #include "../Process.h"
 #include "collectives/mpi/Lanes.h"
 #include "engine/LocalRank.h"
+#include "pprt/ArgumentParts.h"
 #include "pprt/Artifact.h"
 #include "pprt/Backend.h"
 #include "pprt/Files.h"
@@ -247,4 +248,24 @@ std::vector<uint64_t> pp::run::stagingOf(const Options &options,
     ofWorld = mpi::model(std::move(processOf));
   }
   return stagingOf(deviceModel(options.device, std::move(ofWorld)), artifact);
+}
+
+std::vector<uint64_t> pp::run::copiesOf(const Options &options,
+                                        const ppx::ArtifactT &artifact) {
+  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  if (!mesh || options.checkpoint.empty() ||
+      findBackend(options.device)->hasStreams)
+    return {};
+  return givenBytes(argumentParts(artifact, *mesh), artifact, *mesh);
+}
+
+std::vector<uint64_t> pp::run::besideArenas(const Options &options,
+                                            const World &world,
+                                            const ppx::ArtifactT &artifact) {
+  std::vector<uint64_t> bytes = stagingOf(options, world, artifact);
+  const std::vector<uint64_t> copies = copiesOf(options, artifact);
+  bytes.resize(std::max(bytes.size(), copies.size()));
+  for (size_t rank = 0; rank < copies.size(); ++rank)
+    bytes[rank] += copies[rank];
+  return bytes;
 }

@@ -62,6 +62,16 @@ std::vector<uint64_t> stagingOf(const Options &options,
                                 const pprt::World &world,
                                 const pprt::ppx::ArtifactT &artifact);
 
+/// By rank, the bytes of what --checkpoint copies, where ranks compute in the
+/// host's memory; empty if there are none.
+std::vector<uint64_t> copiesOf(const Options &options,
+                               const pprt::ppx::ArtifactT &artifact);
+/// By rank, all that these programs take beside their arenas in the memory in
+/// which they compute: stagingOf() and copiesOf().
+std::vector<uint64_t> besideArenas(const Options &options,
+                                   const pprt::World &world,
+                                   const pprt::ppx::ArtifactT &artifact);
+
 /// Whether all ranks are on one GPU; not of a dry run, which is of no machine.
 bool shareGpu(const Options &options, const pprt::World &world);
 

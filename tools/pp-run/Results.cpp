@@ -64,8 +64,9 @@ Status pp::run::writeResults(const Options &options, const Session &session,
   if (!options.report.empty())
     note(writeReport(options.report, report), options.report);
   if (!options.trace.empty())
-    note(writeTrace(options.trace, lastSteps ? lastSteps->trace(session)
-                                             : traceLastStep(session)),
+    note(writeTrace(options.trace,
+                    lastSteps ? lastSteps->trace(session, report.checkpoints)
+                              : traceLastStep(session, report.checkpoints)),
          options.trace);
   status = join(status, sinks.finish());
   for (const std::string &file : sinks.files())

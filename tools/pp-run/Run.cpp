@@ -62,21 +62,24 @@ Status checkGpus(const Options &options, bool isShared,
                                ", which share it"));
 }
 
-/// Whether messages between processes fit into the memory as well.
-Status checkStaging(const Options &options, const ppx::ArtifactT &artifact,
-                    const std::vector<uint64_t> &staging) {
-  if (staging.empty())
+/// Whether what is beside the arenas fits into the memory as well.
+Status checkBeside(const Options &options, const World &world,
+                   const ppx::ArtifactT &artifact) {
+  const std::vector<uint64_t> beside = besideArenas(options, world, artifact);
+  if (beside.empty())
     return {};
   for (const std::unique_ptr<ppx::ProgramT> &program : artifact.programs)
     for (uint32_t rank : program->ranks)
-      if (const uint64_t bytes = program->arena_bytes + staging[rank];
+      if (const uint64_t bytes = program->arena_bytes + beside[rank];
           bytes > *options.memoryLimit)
         return Status(ExitCode::outOfMemory,
                       options.input + ": rank " + std::to_string(rank) +
                           " expects an arena within the memory limit of " +
                           printLimit(*options.memoryLimit) + ", got " +
-                          printLimit(bytes) +
-                          " with messages between processes");
+                          printLimit(bytes) + " with " +
+                          (copiesOf(options, artifact).empty()
+                               ? "messages between processes"
+                               : "what --checkpoint copies"));
   return {};
 }
 
@@ -96,8 +99,7 @@ Status checkProgram(const Options &options, const World &world,
     return findBackend(options.device)->hasStreams
                ? checkGpus(options, shareGpu(options, world),
                            *source.program.artifact, source.staging)
-               : checkStaging(options, *source.program.artifact,
-                              source.staging);
+               : checkBeside(options, world, *source.program.artifact);
   if (source.module && status.code() == ExitCode::badArtifact)
     return Status(ExitCode::doesNotCompile,
                   options.input + ": error: " + status.message());
@@ -107,13 +109,12 @@ Status checkProgram(const Options &options, const World &world,
 /// Bytes that a rank, or its GPU, needs beside the arena.
 uint64_t bytesBeside(const Options &options, const World &world,
                      const ppx::ArtifactT &artifact) {
-  const std::vector<uint64_t> staging = stagingOf(options, world, artifact);
+  const std::vector<uint64_t> beside = besideArenas(options, world, artifact);
   if (!findBackend(options.device)->hasStreams)
-    return staging.empty() ? 0
-                           : *std::max_element(staging.begin(), staging.end());
+    return beside.empty() ? 0 : *std::max_element(beside.begin(), beside.end());
   const Mesh mesh = *Mesh::create(artifact.axes); // was checked
   const uint64_t bytes =
-      findLargestGpu(options, shareGpu(options, world), artifact, mesh, staging)
+      findLargestGpu(options, shareGpu(options, world), artifact, mesh, beside)
           .needs.allocated();
   return bytes - std::min(bytes, largestArena(artifact));
 }

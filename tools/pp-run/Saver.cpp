@@ -213,6 +213,8 @@ void Saver::save(uint64_t step, const std::string &lines) {
   last = start;
   underWay = step;
   done.push_back({step});
+  done.back().begin =
+      std::chrono::nanoseconds(start.time_since_epoch()).count();
   isWritten = false;
   index.step = step;
   index.id = run + "-" + std::to_string(step);

@@ -89,9 +89,14 @@ private:
   Expected<SafeTensors> openFile(uint32_t rank) const;
   /// The same for load(), which keeps some open.
   Expected<const SafeTensors *> fileOf(uint32_t rank);
-  /// Compares the pieces of a part in which the runs lie with their digests.
-  Status check(const SafeTensors &file, uint32_t rank, const std::string &name,
-               const std::vector<ElementRun> &runs, uint64_t width);
+  /// Reads runs of a part. Each of its pieces is compared with its digest when
+  /// it is read first.
+  Status readPart(const SafeTensors &file, const ArgumentPart &part,
+                  const std::string &name, ppx::ElementType element,
+                  const std::vector<ElementRun> &runs);
+  Status readPiece(const SafeTensors &file, const std::string &name,
+                   uint64_t piece, const std::vector<ElementRun> &runs,
+                   uint64_t width);
   Status read(const std::string &name, const std::vector<ElementRun> &runs);
 
   std::string folder;
@@ -99,6 +104,7 @@ private:
   std::map<uint32_t, SafeTensors> files; ///< by rank, while load() runs
   /// Rank, tensor and piece of what was compared.
   std::set<std::tuple<uint32_t, std::string, uint64_t>> checked;
+  std::vector<std::byte> buffer; ///< for a piece
 };
 
 /// A folder of checkpoints that this process alone writes to.
@@ -159,6 +165,9 @@ public:
 
 private:
   struct [[gnu::visibility("hidden")]] Part;
+  static Status writeRank(const std::string &path, const std::string &id,
+                          const std::vector<Part> &its);
+
   std::map<uint32_t, std::vector<Part>> parts; ///< by rank
 };
 

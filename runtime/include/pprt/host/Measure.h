@@ -27,8 +27,10 @@ void measure(const Session &session, Report &report);
 /// microseconds.
 uint64_t residentBytes();
 
-/// Returns the timeline of the last step: every instruction of every rank.
-Trace traceLastStep(const Session &session);
+/// Returns the timeline of the last step: every instruction of every rank, and
+/// what `saves` did meanwhile.
+Trace traceLastStep(const Session &session,
+                    const std::vector<CheckpointReport> &saves = {});
 
 /// The same of any timeline of all ranks; `device`: SessionOptions::device.
 Trace makeTrace(const Players &players, const ppx::ArtifactT &artifact,
@@ -44,8 +46,9 @@ public:
   /// the times that were collected since.
   void add(const Session &session, uint64_t step);
   /// Makes a trace of all of them, one after another, with a row of their
-  /// names.
-  Trace trace(const Session &session) const;
+  /// names, and one of what `saves` did meanwhile.
+  Trace trace(const Session &session,
+              const std::vector<CheckpointReport> &saves) const;
   /// Returns the largest Session::clockError() of these steps.
   double clockError() const;
 

@@ -117,6 +117,7 @@ struct CheckpointReport {
   double waitMs = 0; ///< time that the next step waited
   /// Time until it was whole; nothing if it never was.
   std::optional<double> wholeMs = {};
+  int64_t begin = 0; ///< nanoseconds of the monotonic clock; not reported
 };
 
 struct Report {

@@ -57,10 +57,9 @@ public:
               const std::vector<uint64_t> &shape,
               const std::vector<ElementRun> &runs) const;
 
-  /// Returns the digest of some bytes of a tensor that there is, or of those up
-  /// to its end: 16 digits of XXH3.
-  Expected<std::string> digest(const std::string &name, uint64_t begin,
-                               uint64_t count) const;
+  /// Reads bytes [begin, begin + count) of a tensor that has them.
+  Status readBytes(const std::string &name, uint64_t begin, uint64_t count,
+                   void *out) const;
 
   const std::map<std::string, StoredTensor> &tensors() const { return table; }
   const std::map<std::string, std::string> &metadata() const { return notes; }

@@ -25,6 +25,8 @@
 using namespace pprt;
 
 static constexpr uint64_t maxPipeBytes = uint64_t(4) << 30;
+/// Of writes that pass by the system's cache.
+static constexpr size_t kBlockBytes = size_t(1) << 20, kBlockAlignment = 4096;
 
 Status pprt::systemFailure(const std::string &path, const char *action) {
   return Status(ExitCode::io,
@@ -275,7 +277,8 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
 
 OutputFile::OutputFile(OutputFile &&other) noexcept
     : name(std::move(other.name)), temporary(std::move(other.temporary)),
-      descriptor(other.descriptor) {
+      descriptor(other.descriptor), block(std::move(other.block)),
+      filled(other.filled), end(other.end) {
   other.descriptor = -1;
 }
 
@@ -307,12 +310,53 @@ bool pprt::writeAll(int descriptor, const void *data, size_t count) {
   return true;
 }
 
+/// Whether writes pass by the system's cache; not all file systems let them.
+static bool setDirect(int descriptor, bool isDirect) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  return flags >= 0 &&
+         ::fcntl(descriptor, F_SETFL,
+                 isDirect ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+}
+
+/// Writes the full block. Sets errno if that fails.
+bool OutputFile::writeBlock() {
+  const bool isWritten = setDirect(descriptor, true) &&
+                         writeAll(descriptor, block.get(), kBlockBytes);
+  // Some devices want another alignment, which may show behind a part.
+  if (!isWritten && !(setDirect(descriptor, false) &&
+                      ::lseek(descriptor, end, SEEK_SET) == end &&
+                      writeAll(descriptor, block.get(), kBlockBytes)))
+    return false;
+  end += kBlockBytes;
+  filled = 0;
+  return true;
+}
+
 Status OutputFile::write(const void *data, size_t count) {
-  return writeAll(descriptor, data, count) ? Status()
-                                           : systemFailure(name, "write");
+  if (temporary.empty())
+    return writeAll(descriptor, data, count) ? Status()
+                                             : systemFailure(name, "write");
+  if (!block)
+    block.reset(static_cast<std::byte *>(
+        std::aligned_alloc(kBlockAlignment, kBlockBytes)));
+  if (!block)
+    throw std::bad_alloc();
+  for (const auto *next = static_cast<const std::byte *>(data); count > 0;) {
+    const size_t part = std::min(count, kBlockBytes - filled);
+    std::memcpy(block.get() + filled, next, part);
+    filled += part;
+    next += part;
+    count -= part;
+    if (filled == kBlockBytes && !writeBlock())
+      return systemFailure(name, "write");
+  }
+  return {};
 }
 
 Status OutputFile::commit() {
+  if (filled > 0 && !(setDirect(descriptor, false) &&
+                      writeAll(descriptor, block.get(), filled)))
+    return systemFailure(name, "write");
   // The content is on disk before the name is, so that a power failure leaves
   // either the old file or the new one.
   if (!temporary.empty() && ::fsync(descriptor) != 0)

@@ -13,6 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 
 #pragma GCC visibility push(default)
@@ -64,7 +66,8 @@ Expected<int> openToWrite(const std::string &path, int flags);
 /// A file that appears when it is complete: it is written beside its path under
 /// an unpredictable name, synced, then renamed. Without a successful `commit`
 /// nothing stays behind. A path that is no regular file (a pipe, /dev/stdout)
-/// is written directly.
+/// is written as it is. What is large passes by the system's cache, where it
+/// would take memory from a training run, and time to get there.
 class OutputFile {
 public:
   /// Fails (io) if the file cannot be created.
@@ -74,6 +77,7 @@ public:
   OutputFile &operator=(OutputFile &&) = delete;
   ~OutputFile();
 
+  /// A failure may show at a later call.
   Status write(const void *data, size_t count);
   /// Must be called once, last.
   Status commit();
@@ -83,11 +87,19 @@ private:
       : name(std::move(name)), temporary(std::move(temporary)),
         descriptor(descriptor) {}
   void discard();
+  bool writeBlock();
+
+  struct Freed {
+    void operator()(std::byte *block) const { std::free(block); }
+  };
 
   std::string name;
-  /// Empty if the file is written directly.
+  /// Empty if the file is written as it is.
   std::string temporary;
   int descriptor = -1;
+  std::unique_ptr<std::byte, Freed> block; ///< what is not written yet
+  size_t filled = 0;                       ///< bytes of it
+  int64_t end = 0;                         ///< of what is written
 };
 
 /// Writes all bytes. Returns false and sets errno if that fails.

@@ -114,6 +114,20 @@ TEST_F(FilesTest, OutputAppearsWhenCommitted) {
   EXPECT_EQ(fileCount(), 1u);
 }
 
+// It is written in blocks, and not all by the same way.
+TEST_F(FilesTest, LargeOutputIsWhole) {
+  std::string text(2500000, ' ');
+  for (size_t i = 0; i < text.size(); ++i)
+    text[i] = char('a' + i * 7 % 23);
+  Expected<OutputFile> file = OutputFile::create(path("out"));
+  ASSERT_TRUE(file);
+  for (size_t at = 0, part = 1; at < text.size(); at += part, part *= 3)
+    EXPECT_TRUE(
+        file->write(text.data() + at, std::min(part, text.size() - at)).ok());
+  EXPECT_TRUE(file->commit().ok());
+  EXPECT_TRUE(get("out") == text);
+}
+
 TEST_F(FilesTest, OutputThatIsAbandonedLeavesNothing) {
   {
     Expected<OutputFile> file = OutputFile::create(path("out"));

@@ -8,7 +8,9 @@
 #include "pprt/host/Background.h"
 #include "../engine/Thread.h"
 
+#include <algorithm>
 #include <atomic>
+#include <vector>
 
 using namespace pprt;
 using namespace pprt::host;
@@ -41,4 +43,27 @@ bool Background::isBusy() const { return state->isBusy; }
 Status Background::finish() {
   state->thread.join();
   return state->result;
+}
+
+Status pprt::host::forEachAtOnce(
+    size_t count, size_t threads,
+    const std::function<Status(size_t i, size_t thread)> &body) {
+  std::vector<Status> ended(count);
+  std::atomic<size_t> next{0};
+  const auto work = [&](size_t thread) {
+    for (size_t i; (i = next++) < count;)
+      ended[i] = body(i, thread);
+    return Status();
+  };
+  std::vector<Background> others(std::max<size_t>(std::min(count, threads), 1) -
+                                 1);
+  for (size_t i = 0; i < others.size(); ++i)
+    others[i].start([&work, i] { return work(i + 1); });
+  (void)work(0);
+  for (Background &other : others)
+    (void)other.finish();
+  const auto failed =
+      std::find_if(ended.begin(), ended.end(),
+                   [](const Status &status) { return !status.ok(); });
+  return failed == ended.end() ? Status() : *failed;
 }

@@ -8,6 +8,7 @@
 #include "CheckpointFiles.h"
 #include "Digest.h"
 #include "pprt/Program.h"
+#include "pprt/host/Background.h"
 #include "pprt/host/Elements.h"
 
 #include <algorithm>
@@ -170,9 +171,10 @@ static std::vector<ElementRun> divide(const std::vector<ElementRun> &runs,
 Status Checkpoint::readPiece(const SafeTensors &file, const std::string &name,
                              uint64_t piece,
                              const std::vector<ElementRun> &runs,
-                             uint64_t width) {
+                             uint64_t width, size_t thread) {
   const uint64_t begin = piece * kPieceBytes,
                  count = std::min(kPieceBytes, file.find(name)->bytes - begin);
+  std::vector<std::byte> &buffer = buffers[thread];
   buffer.resize(kPieceBytes);
   if (Status status = file.readBytes(name, begin, count, buffer.data());
       !status.ok())
@@ -203,18 +205,26 @@ Status Checkpoint::readPart(const SafeTensors &file, const ArgumentPart &part,
                ppx::EnumNameElementType(element) + ", got another");
   const std::vector<ElementRun> all = divide(runs, most, width);
   std::vector<ElementRun> known; // were compared before
+  std::vector<std::vector<ElementRun>> pieces;
   for (auto run = all.begin(); run != all.end();) {
     const uint64_t piece = run->first / most;
     const auto end = std::find_if(run, all.end(), [&](const ElementRun &its) {
       return its.first / most != piece;
     });
-    if (!checked.emplace(part.rank, name, piece).second)
+    if (checked.emplace(part.rank, name, piece).second)
+      pieces.emplace_back(run, end);
+    else
       known.insert(known.end(), run, end);
-    else if (Status status = readPiece(file, name, piece, {run, end}, width);
-             !status.ok())
-      return status;
     run = end;
   }
+  if (Status status = forEachAtOnce(
+          pieces.size(), kAtOnce,
+          [&](size_t i, size_t thread) {
+            return readPiece(file, name, pieces[i].front().first / most,
+                             pieces[i], width, thread);
+          });
+      !status.ok())
+    return status;
   return file.read(name, element, part.size, known);
 }
 
@@ -289,6 +299,6 @@ Status Checkpoint::load(Session &session, bool ofModelAlone) {
   // An open file keeps its place on the disk when it is removed.
   files.clear();
   checked.clear();
-  buffer = {};
+  buffers = {};
   return status;
 }

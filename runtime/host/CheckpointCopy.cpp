@@ -14,13 +14,12 @@
 #include "pprt/host/Checkpoint.h"
 
 #include <algorithm>
-#include <atomic>
 
 using namespace pprt;
 using namespace pprt::host;
 
-/// Files at once: a digest is taken of one while the disk takes another.
-static constexpr size_t kWriters = 2;
+/// Files: a digest is taken of one while the disk takes another.
+static constexpr size_t kAtOnce = 2;
 
 /// A part's copy.
 struct CheckpointCopy::Part {
@@ -114,25 +113,8 @@ Status CheckpointCopy::writeRank(const std::string &path, const std::string &id,
 
 Status CheckpointCopy::write(const std::string &folder,
                              const std::string &id) const {
-  if (parts.empty())
-    return {};
-  std::vector<Status> written(parts.size());
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i; (i = next++) < parts.size();) {
-      const auto &[rank, its] = *std::next(parts.begin(), i);
-      written[i] = writeRank(folder + "/" + rankFile(rank), id, its);
-    }
-    return Status();
-  };
-  std::vector<Background> others(std::min(parts.size(), kWriters) - 1);
-  for (Background &other : others)
-    other.start(work);
-  (void)work();
-  for (Background &other : others)
-    (void)other.finish();
-  const auto failed =
-      std::find_if(written.begin(), written.end(),
-                   [](const Status &status) { return !status.ok(); });
-  return failed == written.end() ? Status() : *failed;
+  return forEachAtOnce(parts.size(), kAtOnce, [&](size_t i, size_t) {
+    const auto &[rank, its] = *std::next(parts.begin(), i);
+    return writeRank(folder + "/" + rankFile(rank), id, its);
+  });
 }

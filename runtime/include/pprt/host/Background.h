@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thread, its caller's, starts and awaits tasks.
+// One thread, its caller's, starts and awaits the tasks of an object.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_HOST_BACKGROUND_H
@@ -36,6 +36,12 @@ private:
   struct [[gnu::visibility("hidden")]] State;
   std::unique_ptr<State> state;
 };
+
+/// Calls body(i, thread) for all i < count, on up to `threads` threads, which
+/// are numbered from 0. Returns the failure of the least i.
+Status
+forEachAtOnce(size_t count, size_t threads,
+              const std::function<Status(size_t i, size_t thread)> &body);
 
 } // namespace pprt::host
 #pragma GCC visibility pop

@@ -20,6 +20,7 @@
 #include "pprt/Session.h"
 #include "pprt/host/SafeTensors.h"
 
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -96,15 +97,18 @@ private:
                   const std::vector<ElementRun> &runs);
   Status readPiece(const SafeTensors &file, const std::string &name,
                    uint64_t piece, const std::vector<ElementRun> &runs,
-                   uint64_t width);
+                   uint64_t width, size_t thread);
   Status read(const std::string &name, const std::vector<ElementRun> &runs);
+
+  /// Pieces: a digest is taken of one while the disk gives another.
+  static constexpr size_t kAtOnce = 2;
 
   std::string folder;
   CheckpointIndex its;
   std::map<uint32_t, SafeTensors> files; ///< by rank, while load() runs
   /// Rank, tensor and piece of what was compared.
   std::set<std::tuple<uint32_t, std::string, uint64_t>> checked;
-  std::vector<std::byte> buffer; ///< for a piece
+  std::array<std::vector<std::byte>, kAtOnce> buffers; ///< each for a piece
 };
 
 /// A folder of checkpoints that this process alone writes to.

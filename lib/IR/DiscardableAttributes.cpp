@@ -75,6 +75,7 @@ constexpr Entry entries[] = {
     {attrs::kApproximate, is<UnitAttr>, "no value"},
     {attrs::kSchedule, is<ScheduleAttr>, "#pp.schedule<...>"},
     {attrs::kPlan, is<PlanAttr>, "#pp.plan<...>"},
+    {attrs::kModel, is<StringAttr>, "a string"},
     {attrs::kLevel, is<LevelAttr>, "#pp.level<...>"},
     {attrs::kTarget, is<StringAttr>, "a string"},
 };

@@ -434,6 +434,8 @@ LogicalResult ArtifactBuilder::addOutputs() {
 FailureOr<std::unique_ptr<ppx::ArtifactT>> ArtifactBuilder::build() {
   artifact->producer = describeVersion();
   artifact->target = target.name();
+  if (auto model = module->getAttrOfType<StringAttr>(attrs::kModel))
+    artifact->model = model.str();
   if (auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan)) {
     llvm::raw_string_ostream(artifact->plan) << plan;
     artifact->threads_per_rank = plan.getThreads();

@@ -26,6 +26,9 @@ static void addFolding(OpPassManager &manager) {
 
 /// From a model with a plan to the whole training step.
 static void addTraining(OpPassManager &manager, bool keepGradients) {
+  // While it is the model that the user wrote.
+  manager.addPass(createDigestModel());
+
   // Dropout and batch norm are those of training from here on.
   manager.addPass(createTakeTraining());
 

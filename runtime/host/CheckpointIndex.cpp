@@ -31,6 +31,7 @@ CheckpointIndex pprt::host::indexOf(const Session &session) {
   CheckpointIndex index;
   const ArtifactT &artifact = session.artifact();
   index.plan = artifact.plan;
+  index.model = artifact.model;
   for (const auto &argument : artifact.arguments)
     if (argument->role == Role_input || argument->role == Role_label)
       index.inputs[argument->name] = argument->shape;
@@ -57,6 +58,7 @@ std::string pprt::host::printIndex(const CheckpointIndex &index) {
                {"seed", index.seed},
                {"id", index.id},
                {"plan", index.plan},
+               {"model", index.model},
                {"data", index.data},
                {"data_fingerprint", index.dataFingerprint},
                {"metrics_digest", index.metricsDigest},
@@ -200,13 +202,14 @@ Expected<CheckpointIndex> pprt::host::parseIndex(const std::string &name,
       !read(fieldOf(json, "seed"), index.seed) ||
       !read(fieldOf(json, "id"), index.id) ||
       !read(fieldOf(json, "plan"), index.plan) ||
+      !read(fieldOf(json, "model"), index.model) ||
       !read(fieldOf(json, "data"), index.data) ||
       !read(fieldOf(json, "data_fingerprint"), fingerprint) ||
       fingerprint > UINT32_MAX ||
       !read(fieldOf(json, "metrics_digest"), index.metricsDigest) ||
       !fieldOf(json, "inputs").is_object() ||
       !fieldOf(json, "tensors").is_object())
-    return malformed("step, seed, id, plan, data, data_fingerprint, "
+    return malformed("step, seed, id, plan, model, data, data_fingerprint, "
                      "metrics_digest, inputs and tensors");
   for (const auto &item : fieldOf(json, "inputs").items())
     if (!read(item.value(), index.inputs[item.key()]))

@@ -27,12 +27,13 @@ GPT = "gpt --layers=1 --hidden=16 --heads=2 --seq=8 --batch=4 --vocab=32".split(
 
 
 class Judge(scratch.Judge):
-    def run(self, code, words, *options, model="m.mlir", launcher=(), fault=None):
+    def run(self, code, words, *options, model="m.mlir", launcher=(), fault=None,
+            quiet=("--quiet",)):
         """Runs pp-run; the words, separated by |, are in its errors."""
         environment = dict(os.environ)
         if fault:
             environment |= {"LD_PRELOAD": str(self.place.library), "PP_FAULT": fault}
-        done = subprocess.run([*launcher, self.place.tools / "pp-run", model, "--quiet", *options],
+        done = subprocess.run([*launcher, self.place.tools / "pp-run", model, *quiet, *options],
                               cwd=self.place.folder, env=environment, capture_output=True, text=True, timeout=60)
         self.expect(done.returncode == code and all(word in done.stderr for word in words.split("|")),
                     f"{options}: expects {code} and {words}, got {done.returncode} and {done.stderr}")
@@ -92,6 +93,9 @@ def check_damage(judge):
     judge.run(13, "besides|--resume-parameters-only", "--steps=6", "--parallelize=optimizer=sgd", "--resume=good")
     judge.run(0, "", "--steps=1", "--parallelize=optimizer=sgd", "--resume=good", "--resume-parameters-only")
     judge.run(13, "of another model", "--steps=6", "--resume=good", model="gpt.mlir")
+    model = judge.place.folder / "m.mlir"
+    (judge.place.folder / "other.mlir").write_text(model.read_text().replace("pp.relu", "pp.tanh", 1))
+    judge.run(0, "note: the model computes something else", *resume, "--resume=good", model="other.mlir", quiet=())
     judge.run(2, "'--seed' expects the seed", *resume, "--resume=good", "--seed=1")
     judge.run(2, "at least its 4", "--steps=3", "--parallelize=dp=2 zero=1", "--resume=good")
     judge.run(0, "", "--steps=4", "--parallelize=dp=2 zero=1", "--resume=good")

@@ -135,7 +135,7 @@ def main():
         _, errors = place.save(fault="count 0")
         changes = int(re.search(r"changes (\d+)", errors)[1])
         cases = [("fault", f"{kind} {n}") for n in range(1, changes + 1) for kind in ("kill", "half", "once", "full")]
-        killed = [("kill", draw.choice([(), MPIRUN])) for _ in range(60 if args.all else 8)]
+        killed = [("kill", draw.choice([(), MPIRUN])) for _ in range(300 if args.all else 8)]
         chosen = cases if args.all else draw.sample(cases, 60)
         for kind, what in chosen + killed:
             place.reset()

@@ -179,6 +179,11 @@ Status pp::run::adoptCheckpoint(Options &options, const World &world,
     tell(options, world,
          "the data differ from those of the checkpoint, --data=" + index.data +
              "; goes on at their step " + std::to_string(index.step + 1));
+  if (!index.model.empty() && !artifact.model.empty() &&
+      index.model != artifact.model)
+    tell(options, world,
+         "the model computes something else than that of the checkpoint, with "
+         "the same parameters");
   if (const std::string text = comparePlans(index.plan, artifact.plan);
       !text.empty())
     tell(options, world, "goes on with " + text);

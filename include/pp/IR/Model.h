@@ -47,6 +47,7 @@ inline constexpr llvm::StringLiteral kUnfused = "pp.unfused";
 inline constexpr llvm::StringLiteral kEpilogue = "pp.epilogue";
 inline constexpr llvm::StringLiteral kSchedule = "pp.schedule";
 inline constexpr llvm::StringLiteral kPlan = "pp.plan";
+inline constexpr llvm::StringLiteral kModel = "pp.model";
 inline constexpr llvm::StringLiteral kLevel = "pp.level";
 inline constexpr llvm::StringLiteral kTarget = "pp.target";
 } // namespace attrs

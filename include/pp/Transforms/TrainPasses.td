@@ -11,6 +11,19 @@
 
 include "mlir/Pass/PassBase.td"
 
+def DigestModel : LevelPass<"pp-digest-model", "Graph"> {
+  let summary = "notes what the model computes";
+  let description = [{
+    Adds `pp.model`, a digest of the functions of a module: ops, types and
+    names, but neither locations nor the plan. A run that resumes a checkpoint
+    tells by it whether the model is still that of the checkpoint.
+
+    ```mlir
+    module attributes {pp.model = "8a5edab282632443"}
+    ```
+  }];
+}
+
 def TakeTraining : LevelPass<"pp-take-training", "Graph"> {
   let summary = "makes of a model what it is while it trains";
   let description = [{

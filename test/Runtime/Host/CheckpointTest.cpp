@@ -20,6 +20,7 @@ static CheckpointIndex makeIndex() {
   index.step = 12;
   index.seed = UINT64_MAX;
   index.id = "7-12";
+  index.model = "8a5edab282632443";
   index.plan = "#pp.plan<mesh = <[\"dp\"=2]>>";
   index.data = "text:\xff\"file";
   index.dataFingerprint = 5;

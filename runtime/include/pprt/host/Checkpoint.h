@@ -41,9 +41,10 @@ struct CheckpointTensor {
 struct CheckpointIndex {
   uint64_t step = 0; ///< steps done
   uint64_t seed = 0;
-  std::string id;   ///< the same in all files of a checkpoint
-  std::string plan; ///< `#pp.plan<...>` of the run
-  std::string data; ///< --data
+  std::string id;    ///< the same in all files of a checkpoint
+  std::string plan;  ///< `#pp.plan<...>` of the run
+  std::string model; ///< a digest of what it computes; may be empty
+  std::string data;  ///< --data
   uint32_t dataFingerprint = 0;
   std::string metricsDigest; ///< of metrics.jsonl
   /// Shapes of the batch by input: a step is a place in the data by them.

@@ -151,7 +151,7 @@ def check_codes(judge):
         judge.expect(("gives up after start 2, the second in a row that has saved nothing" in errors) == again
                      and (errors == "") != again, f"code {code}: got {errors}")
     judge.launcher("ends", "kill -9 $$")
-    judge.run(137, "signal 9 (Killed) and has saved nothing new; start 2 of at most 2 begins as the first one|"
+    judge.run(137, "signal 9 (Killed), and nothing new is saved; start 2 of at most 2 begins as the first one|"
               "gives up after start 2, as --restart=1 says", *job("none", restarts=1), "--launcher=./ends")
     # mpirun ends with 1 where it cannot start processes, which it could before.
     judge.launcher("ends", "[ $start = 2 ] && exit 1; [ $start = 3 ] && exit 7; exit 137")
@@ -190,7 +190,7 @@ def check_elastic(judge):
         judge.expect(got == [words.replace("4", n) for n in "4211"], f"{words}: got {got}")
     process = judge.start(f"--steps={STEPS}", "--checkpoint=less", "--metrics=less.jsonl", "--restart=1", "--elastic=dp")
     kill_at(judge, process, "less", 3, children)
-    judge.end(process, 0, "has saved nothing new; start 2 of at most 2 begins as the first one, with dp=1 of 2", "less")
+    judge.end(process, 0, "and nothing new is saved; start 2 of at most 2 begins as the first one, with dp=1 of 2", "less")
     if not shutil.which("mpirun"):
         return
     judge.run(0, "", f"--steps={STEPS}", *files("dp4"), model="m64.mlir", plan=plan)
@@ -204,6 +204,17 @@ def check_elastic(judge):
     judge.expect(len(its) == STEPS and all(abs(a[1] - b[1]) <= 1e-10 * abs(b[1]) for a, b in zip(its, whole)),
                  "elastic: expects the losses of a whole run, up to rounding")
     judge.expect(its != whole, "elastic: expects sums of another order")
+
+
+def check_overdue(judge):
+    """A launcher that does not see that the job has ended, as mpirun does not without one of its hosts."""
+    judge.launcher("waits", '[ $start = 2 ] && exit 5; "$@"; exec sleep 1000')
+    process = judge.start("--steps=100000000", "--checkpoint=overdue", f"--save-every={EVERY}", "--restart=1",
+                          "--metrics=overdue.jsonl", "--launcher=./waits")
+    wait_for_step(judge, "overdue", 1)
+    time.sleep(2.5)
+    kill_at(judge, process, "overdue", EVERY, ranks)
+    judge.end(process, 5, "the job has ended, but not its launcher; start 2 of at most 2 goes on from step", "overdue")
 
 
 def check_signals(judge):
@@ -306,7 +317,7 @@ def main():
         place.make("pp-model", "mlp", "--dtype=f64", "-o", "m64.mlir")
         judge, draw = Judge(place), random.Random(7)
         check_kills(judge, draw)
-        for check in check_usage, check_codes, check_words, check_elastic, check_signals, check_terminal:
+        for check in check_usage, check_codes, check_words, check_elastic, check_overdue, check_signals, check_terminal:
             check(judge)
         print(f"{judge.failures} failures")
         raise SystemExit(1 if judge.failures else 0)

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Supervisor.h"
+#include "CheckpointWatch.h"
 #include "Command.h"
-#include "pprt/host/Checkpoint.h"
 
 #include <cerrno>
 #include <chrono>
@@ -24,7 +24,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <utility>
 
 using namespace pp::run;
 using pprt::ExitCode;
@@ -33,16 +32,13 @@ using pprt::Status;
 
 namespace fs = std::filesystem;
 
-/// How long a process that has outlived its launcher may hold the checkpoints.
-static constexpr std::chrono::seconds kLongestHold{60};
+using Clock = std::chrono::steady_clock;
+
+/// How long a process that has outlived its launcher may hold the checkpoints,
+/// and a launcher may outlive the job.
+static constexpr std::chrono::seconds kLongestHold{60}, kLongestEnd{10};
 
 namespace {
-
-/// When the newest checkpoint was complete, and its step.
-struct Newest {
-  fs::file_time_type time = fs::file_time_type::min();
-  std::optional<uint64_t> step;
-};
 
 class Supervisor {
 public:
@@ -56,9 +52,10 @@ private:
   int await(pid_t job);
   /// Passes one of the signals on to a job.
   void passOn(int signal, pid_t job);
+  /// The next of the signals; none, if it does not come soon.
+  int awaitSignal(int milliseconds) const;
   /// Waits until no process of an earlier start writes to the checkpoints.
   void awaitFolder();
-  Newest findNewest() const;
   bool mayBeCured(int code) const;
   /// Chooses the size of the next start. Returns why there is none; empty:
   /// there is one.
@@ -73,9 +70,10 @@ private:
   uint64_t dp;            ///< of the last start, then of the next one
   uint64_t starts = 1;
   uint64_t inVain = 0; ///< starts in a row that have saved nothing new
-  Newest newest;       ///< after the last start
+  CheckpointWatch watch;
   sigset_t heeded, inherited;
   bool isToldToEnd = false;
+  bool isOverdue = false; ///< whether the last launcher was
 };
 
 } // namespace
@@ -136,7 +134,8 @@ static uint64_t nextDivisor(uint64_t whole, uint64_t part) {
 
 Supervisor::Supervisor(const Options &options, Command command)
     : options(options), first(std::move(command)), program(ownPath()),
-      wholeDp(dataParallelOf(options.parallelize).value_or(1)), dp(wholeDp) {
+      wholeDp(dataParallelOf(options.parallelize).value_or(1)), dp(wholeDp),
+      watch(options.checkpoint) {
   sigemptyset(&heeded);
   for (int signal : {SIGCHLD, SIGTSTP, SIGHUP, SIGINT, SIGTERM}) {
     struct sigaction action;
@@ -182,6 +181,11 @@ void Supervisor::become(const Command &command, pid_t parent) const {
   _exit(127);
 }
 
+int Supervisor::awaitSignal(int milliseconds) const {
+  const timespec most = {milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
+  return sigtimedwait(&heeded, nullptr, &most);
+}
+
 void Supervisor::passOn(int signal, pid_t job) {
   if (signal == SIGTSTP) {
     kill(-job, SIGTSTP);
@@ -195,12 +199,20 @@ void Supervisor::passOn(int signal, pid_t job) {
 
 int Supervisor::await(pid_t job) {
   int status = 0;
-  while (waitpid(job, &status, WNOHANG) != job)
-    passOn(sigwaitinfo(&heeded, nullptr), job);
+  isOverdue = false;
+  while (waitpid(job, &status, WNOHANG) != job) {
+    passOn(awaitSignal(1000), job);
+    // mpirun waits for a host that is gone until TCP gives up, for 15 minutes.
+    // A second signal ends it, as a second one of a user would.
+    isOverdue = !first.launcher.empty() && watch.hasEndedFor(kLongestEnd);
+    if (isOverdue)
+      kill(-job, watch.hasEndedFor(2 * kLongestEnd) ? SIGKILL : SIGTERM);
+  }
   return status;
 }
 
 Expected<int> Supervisor::runOnce(const Command &command) {
+  watch.begin();
   const pid_t parent = getpid(), job = fork();
   if (job < 0)
     return cannotStart("a process");
@@ -211,29 +223,10 @@ Expected<int> Supervisor::runOnce(const Command &command) {
   return await(job);
 }
 
-Newest Supervisor::findNewest() const {
-  Newest newest;
-  const auto steps = pprt::host::stepsOf(options.checkpoint);
-  if (!steps || steps->empty())
-    return newest;
-  newest.step = steps->back();
-  std::error_code error;
-  const auto time = fs::last_write_time(
-      pprt::host::stepFolder(options.checkpoint, *newest.step) + "/index.json",
-      error);
-  if (!error)
-    newest.time = time;
-  return newest;
-}
-
 void Supervisor::awaitFolder() {
-  const auto end = std::chrono::steady_clock::now() + kLongestHold;
-  while (
-      !isToldToEnd && std::chrono::steady_clock::now() < end &&
-      pprt::host::CheckpointFolder::lock(options.checkpoint).status().code() ==
-          ExitCode::usage) {
-    const timespec pause = {0, 200'000'000};
-    const int signal = sigtimedwait(&heeded, nullptr, &pause);
+  const auto end = Clock::now() + kLongestHold;
+  while (!isToldToEnd && Clock::now() < end && watch.isTaken()) {
+    const int signal = awaitSignal(200);
     isToldToEnd |= signal > 0 && signal != SIGCHLD && signal != SIGTSTP;
   }
 }
@@ -253,7 +246,7 @@ void Supervisor::tellOfNext(const std::string &end, const Command &next,
   std::cerr << "pp-run: warning: " << end << "; start " << starts + 1
             << " of at most " << options.restarts + 1;
   if (resumes)
-    std::cerr << " goes on from step " << *newest.step;
+    std::cerr << " goes on from step " << *watch.step();
   else
     std::cerr << " begins as the first one";
   if (dp < wholeDp)
@@ -266,7 +259,7 @@ void Supervisor::tellOfNext(const std::string &end, const Command &next,
 }
 
 Status Supervisor::run() {
-  newest = findNewest();
+  (void)watch.findNewer();
   // What lies in the folder may be of another run.
   bool isOwn = options.resumesOwn && !options.resumesParametersOnly;
   Command command = first;
@@ -277,22 +270,23 @@ Status Supervisor::run() {
     const int code = codeOf(*status);
     // Without a message: the job has said why.
     const Status end(ExitCode(code), "");
-    if (isToldToEnd || !mayBeCured(code))
+    if (isToldToEnd || (!isOverdue && !mayBeCured(code)))
       return end;
     // Until then it may save.
     awaitFolder();
     if (isToldToEnd)
       return end;
-    const Newest before = std::exchange(newest, findNewest());
-    const bool hasSaved = newest.time > before.time;
+    const bool hasSaved = watch.findNewer();
     isOwn |= hasSaved;
     inVain = hasSaved ? 0 : inVain + 1;
-    const std::string what = "the job " + describeEnd(code) +
-                             (hasSaved ? "" : " and has saved nothing new");
+    const std::string what =
+        (isOverdue ? "the job has ended, but not its launcher"
+                   : "the job " + describeEnd(code)) +
+        (hasSaved ? "" : ", and nothing new is saved");
     if (const std::string why = chooseNext(); !why.empty())
       return Status(end.code(), what + "; gives up after start " +
                                     std::to_string(starts) + ", " + why);
-    const bool resumes = isOwn && newest.step;
+    const bool resumes = isOwn && watch.step();
     command = shrunk(first, wholeDp, dp);
     if (resumes)
       command = resumed(std::move(command));

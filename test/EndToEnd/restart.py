@@ -188,6 +188,10 @@ def check_elastic(judge):
                   *job("none", restarts=9), "--elastic=dp", f"--launcher=./ends {words}", plan=plan)
         got = [" ".join(start[:len(words.split())]) for start in judge.starts("ends")]
         judge.expect(got == [words.replace("4", n) for n in "4211"], f"{words}: got {got}")
+    # All divisors, and as many processes as there are ranks for.
+    judge.run(137, "", *job("none", restarts=9), "--elastic=dp", "--launcher=./ends -n 4", plan="--parallelize=dp=6")
+    got = [(start[1], start[5]) for start in judge.starts("ends")[4:]]
+    judge.expect(got == [(n, f"--parallelize=dp={dp}") for n, dp in zip("42111", "63211")], f"dp=6: got {got}")
     process = judge.start(f"--steps={STEPS}", "--checkpoint=less", "--metrics=less.jsonl", "--restart=1", "--elastic=dp")
     kill_at(judge, process, "less", 3, children)
     judge.end(process, 0, "and nothing new is saved; start 2 of at most 2 begins as the first one, with dp=1 of 2", "less")
@@ -228,6 +232,13 @@ def check_signals(judge):
         errors = judge.end(process, 130, f"go on with --resume={name}", f"signal to {name}")
         judge.expect("start 2" not in errors and len(judge.steps(name)) == 1,
                      f"signal to {name}: expects a save and no other start, got {errors}")
+    # A launcher need not end with 130.
+    judge.launcher("ends", "exec sleep 1000")
+    process = judge.start(*endless, "--checkpoint=none", "--launcher=./ends")
+    wait_for(lambda: judge.path("ends.starts").exists())
+    process.terminate()
+    judge.end(process, 143, "", "signal to a launcher")
+    judge.expect(len(judge.starts("ends")) == 1, "signal to a launcher: expects no other start")
     process = judge.start(*endless, "--checkpoint=orphan", "--metrics=orphan.jsonl")
     wait_for_step(judge, "orphan", 1)
     process.kill()

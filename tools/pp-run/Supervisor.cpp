@@ -202,8 +202,8 @@ int Supervisor::await(pid_t job) {
   isOverdue = false;
   while (waitpid(job, &status, WNOHANG) != job) {
     passOn(awaitSignal(1000), job);
-    // mpirun waits for a host that is gone until TCP gives up, for 15 minutes.
-    // A second signal ends it, as a second one of a user would.
+    // mpirun waits for the daemon of a host that is gone. A second signal ends
+    // it.
     isOverdue = !first.launcher.empty() && watch.hasEndedFor(kLongestEnd);
     if (isOverdue)
       kill(-job, watch.hasEndedFor(2 * kLongestEnd) ? SIGKILL : SIGTERM);

@@ -38,6 +38,24 @@ std::string pprt::host::stepFolder(const std::string &folder, uint64_t step) {
   return folder + "/" + std::string(kPrefix) + std::to_string(step);
 }
 
+std::string pprt::host::indexFile(const std::string &folder, uint64_t step) {
+  return stepFolder(folder, step) + "/" + kIndexFile;
+}
+
+std::string pprt::host::lockFile(const std::string &folder) {
+  return folder + "/.lock";
+}
+
+bool pprt::host::isLocked(const std::string &folder) {
+  const int descriptor = ::open(lockFile(folder).c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0)
+    return false;
+  const bool isLocked =
+      ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  return isLocked;
+}
+
 /// Whether there is such a file. Fails (io) if the system does not say: what it
 /// hides for a moment must not be taken for nothing, and go.
 static Expected<bool> hasFile(const std::string &path) {
@@ -109,8 +127,7 @@ Expected<std::vector<uint64_t>> pprt::host::stepsOf(const std::string &folder) {
   const Expected<std::vector<uint64_t>> all = allSteps(folder);
   std::vector<uint64_t> whole;
   for (uint64_t step : all ? *all : std::vector<uint64_t>()) {
-    const Expected<bool> has =
-        hasFile(stepFolder(folder, step) + "/" + kIndexFile);
+    const Expected<bool> has = hasFile(indexFile(folder, step));
     if (!has)
       return has.status();
     if (*has)
@@ -137,7 +154,7 @@ Expected<CheckpointFolder> CheckpointFolder::lock(const std::string &path) {
   fs::create_directories(path, error);
   if (error)
     return Status(ExitCode::io, path + ": cannot create: " + error.message());
-  const std::string name = path + "/.lock";
+  const std::string name = lockFile(path);
   const int descriptor =
       ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0)
@@ -147,8 +164,10 @@ Expected<CheckpointFolder> CheckpointFolder::lock(const std::string &path) {
   if (Status status = syncFolder(parent); !status.ok())
     return status;
   // The system releases it when the process ends, however it ends.
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
+    (void)!::futimens(descriptor, nullptr); // now
     return Expected<CheckpointFolder>(std::move(folder));
+  }
   if (errno == EWOULDBLOCK)
     return Status(ExitCode::usage,
                   path + ": expects a folder that no other run writes to, got "

@@ -10,6 +10,7 @@ through an agent where ssh would be. Skipped where no namespaces can be made.
 - Every collective leaves what its definition says (PPConformanceTest).
 - A training step gives the bits that threads give.
 - When a process of another host is killed, all end, and nothing is left running.
+- When a host is cut off, a job under --restart goes on without it.
 
   hosts.py --bin=build/bin
 """
@@ -83,12 +84,17 @@ class Hosts:
 
     def start(self, folder, *command, per_host=1):
         """mpirun on the first host, for processes on all."""
-        network = f"{NETWORK}.0/24"
         hosts = ",".join(f"{self.address(n)}:{per_host}" for n in range(1, HOSTS + 1))
-        words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                 "--mca", "plm_rsh_agent", self.agent, "--mca", "oob_tcp_if_include", network,
-                 "--mca", "btl_tcp_if_include", network,
-                 "--host", hosts, "-n", str(HOSTS * per_host), *command]
+        return self.enter(folder, *self.mpirun(), "--oversubscribe", "--host", hosts,
+                          "-n", str(HOSTS * per_host), *command)
+
+    def mpirun(self):
+        network = f"{NETWORK}.0/24"
+        return ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--mca", "plm_rsh_agent", self.agent,
+                "--mca", "oob_tcp_if_include", network, "--mca", "btl_tcp_if_include", network]
+
+    def enter(self, folder, *words):
+        """A command on the first host."""
         first = self.name(1)
         return subprocess.Popen(
             ["ip", "netns", "exec", first, "unshare", "--uts", "sh", "-c",
@@ -169,6 +175,48 @@ def check_death(hosts, place, test):
     print(f"a killed process: all over after {seconds:.1f} s, code {job.returncode}")
 
 
+# On those of the hosts that answer, if only to refuse.
+LAUNCH = """#!/bin/bash
+for host in HOSTS; do
+  timeout 2 bash -c "</dev/tcp/$host/9" 2>/dev/null; [ $? = 124 ] || hosts+=,$host:1
+done
+exec COMMAND --host ${hosts#,} "$@"
+"""
+
+
+def check_lost_host(hosts, place):
+    launch = place.folder / "launch"
+    launch.write_text(LAUNCH.replace("HOSTS", " ".join(hosts.address(n) for n in (1, 2)))
+                      .replace("COMMAND", " ".join(map(str, hosts.mpirun()))))
+    launch.chmod(0o755)
+    # What runs on the lost host holds a pipe open.
+    job = hosts.enter(place.folder, "sh", "-c", 'exec "$@" 2> lost.txt', "sh", place.tools / "pp-run", "m.mlir", "--parallelize=dp=2", "--steps=100000000",
+                      "--save-every=1s", "--hang-timeout=3", "--checkpoint=run", "--restart=2", "--elastic=dp",
+                      "--quiet", "--launcher=./launch -n 2")
+
+    def newest():
+        return max([int(path.parent.name[5:]) for path in place.folder.glob("run/step-*/index.json")], default=0)
+
+    def wait_for_more_than(step):
+        began = time.time()
+        while newest() <= step and time.time() < began + 60:
+            time.sleep(0.1)
+        return time.time() - began
+    wait_for_more_than(0)
+    time.sleep(2)
+    ip("-n", hosts.name(2), "link", "set", "wire", "down")
+    time.sleep(1)
+    seconds = 1 + wait_for_more_than(newest())
+    job.terminate()
+    job.wait(timeout=30)
+    output = (place.folder / "lost.txt").read_text()
+    for words in ("the job has ended, but not its launcher; start 2", "goes on from step",
+                  "dp=1 of 2 and 1 of 2 processes"):
+        if words not in output:
+            sys.exit(f"a lost host: expects '{words}', got {output}")
+    print(f"a lost host: the next checkpoint after {seconds:.1f} s")
+
+
 def main():
     if not shutil.which("mpirun"):
         print("skipped: no MPI")
@@ -185,6 +233,7 @@ def main():
             check_conformance(hosts, place, test)
             check_death(hosts, place, test)
             check_bits(hosts, place)
+            check_lost_host(hosts, place)
         finally:
             hosts.close()
 

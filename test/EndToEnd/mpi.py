@@ -145,8 +145,8 @@ def check_disagreement(judge):
              "'m.mlir' in process 0", [tools / "pp-run", "m.mlir"], [tools / "pp-run", "other.mlir"]),
             ("an option more", 6, "got '--steps=2' in process 1 and '--parallelize=dp=2 threads=1' in "
              "process 0", [tools / "pp-run", "m.mlir"], [tools / "pp-run", "m.mlir", "--steps=2"]),
-            ("no such launcher", 2, "threads or mpi",
-             [tools / "pp-run", "m.mlir", "--launcher=pvm"], None)):
+            ("no such launcher", 2, "threads, mpi, or a command",
+             [tools / "pp-run", "m.mlir", "--launcher="], None)):
         command = mpirun(1, *first, *options)
         command[command.index("localhost:1")] = "localhost:2"
         if second:

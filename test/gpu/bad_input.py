@@ -257,6 +257,13 @@ def options_obeyed(place):
     yield "checkpoint", (place.folder / "often/step-2/index.json").exists()
     start = ["--steps=0", "--resume=often", "--resume-parameters-only"]
     yield "resume-parameters-only", saved("--seed=8", *start) == saved("--steps=2")
+    # A launcher that fails the first time.
+    (place.folder / "launch").write_text('#!/bin/sh\necho "$*" >> starts\n[ $(wc -l < starts) = 1 ] && exit 137\n'
+                                         'shift 2\nexec "$@"\n')
+    (place.folder / "launch").chmod(0o755)
+    restarts = ["--checkpoint=again", "--restart=1", "--launcher=./launch -n 2"]
+    yield "restart", saved(*restarts, "--parallelize=dp=2", "--elastic=dp") == usual
+    yield "elastic", [words.split()[1] for words in place.read("starts").decode().splitlines()] == ["2", "1"]
     evaluate = ["--eval-data=random", "--eval-steps=2"]
     shown = place.obey("evaluate", *evaluate, "--eval-every=1", "--steps=2", "--log-every=1", "--predict=p.npy",
                        "--predict-values=logits")
@@ -300,7 +307,11 @@ REFUSED = [
          options=["--parallelize=dp=2 threads=8"]),
     Case("graph", 2, "'--graph' expects on or off", options=["--graph=maybe"]),
     Case("trace", 2, "'--trace' needs '--graph=off'", options=["--graph=on", "--trace=t.json"]),
-    Case("launcher", 2, "'--launcher' expects threads or mpi", options=["--launcher=cuda"]),
+    Case("launcher", 2, "'--launcher' expects threads, mpi, or a command|got 'nvcc-run': no such program",
+         options=["--launcher=nvcc-run"]),
+    Case("restart", 2, "'--restart' needs '--checkpoint'", options=["--restart=1"]),
+    Case("elastic", 2, "'--elastic=dp' expects dp of at least 2", options=["--elastic=dp", "--restart=1",
+                                                                          "--checkpoint=restarted"]),
 ]
 
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "OptionTable.h"
+#include "Command.h"
 #include "pp/Predict/MemoryReport.h"
 #include "pprt/Backend.h"
 #include "pprt/Bytes.h"
@@ -105,6 +106,19 @@ const std::string deviceValue = deviceList("|"),
 const char *readOnOff(std::string_view text, std::optional<bool> &field) {
   field = text == "on";
   return text == "on" || text == "off" ? nullptr : "on or off";
+}
+
+const char *readLauncher(std::string_view text, Options &options) {
+  if (text == "threads" || text == "mpi") {
+    options.launcher = text;
+    return nullptr;
+  }
+  options.launcherCommand =
+      splitWords(text).value_or(std::vector<std::string>());
+  return options.launcherCommand.empty()
+             ? "threads, mpi, or a command such as \"mpirun -n 4\", whose "
+               "quotes end"
+             : nullptr;
 }
 
 const char *setSwitch(bool &field) {
@@ -381,14 +395,27 @@ const std::vector<Option> &pp::run::optionTable() {
        "GPUs sm_80, sm_90, sm_100 (default: the best for --device). A dry run "
        "predicts for this target",
        [](std::string_view v, Options &o) { return readText(v, o.target); }},
-      {"launcher", "threads|mpi",
-       "run the ranks as threads of one process, or of all processes that a "
-       "launcher started, as in mpirun -n 2 pp-run gpt.mlir (default: mpi if a "
-       "launcher started several processes, else threads)",
+      {"launcher", "threads|mpi|COMMAND",
+       "run the ranks as threads of one process; or of all processes that a "
+       "launcher started, as in mpirun -n 2 pp-run gpt.mlir; or start them, "
+       "as in --launcher=\"mpirun -n 2\" (default: mpi if a launcher started "
+       "several processes, else threads)",
+       readLauncher},
+      {"restart", "N",
+       "with --checkpoint: start the job again, at most N times, when a "
+       "signal, a hang, a device or a file has ended it, from its newest "
+       "checkpoint (default 0)",
+       [](std::string_view v, Options &o) { return readNumber(v, o.restarts); },
+       needsRun | needsValues},
+      {"elastic", "dp",
+       "with --restart: after a start that saved nothing, go on with the next "
+       "smaller divisor of the dp of --parallelize, and with as much fewer "
+       "processes of --launcher",
        [](std::string_view v, Options &o) {
-         o.launcher = v;
-         return v == "threads" || v == "mpi" ? nullptr : "threads or mpi";
-       }},
+         o.isElastic = true;
+         return v == "dp" ? nullptr : "dp, the axis that may shrink";
+       },
+       needsRun | needsValues | needsCompiler},
       {"graph", "on|off",
        "capture the first step as a CUDA graph and launch the graph from then "
        "on, which costs less host time (default: on, but off with --trace or "

@@ -7,13 +7,17 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Options.h"
+#include "Command.h"
 #include "Compile.h"
 #include "Data.h"
 #include "OptionTable.h"
+#include "Supervisor.h"
 #include "pprt/Backend.h"
+#include "pprt/Launcher.h"
 #include "pprt/Session.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -109,6 +113,50 @@ Status checkEvaluation(const Options &result,
   return {};
 }
 
+/// Checks of what says how the job is started, and started again.
+Status checkSupervised(const Options &result,
+                       const std::set<std::string_view> &seen) {
+  const std::vector<std::string> &launcher = result.launcherCommand;
+  if (!launcher.empty() && !isProgram(launcher.front()))
+    return usageError("'--launcher' expects threads, mpi, or a command such as "
+                      "\"mpirun -n 4\", got '" +
+                      launcher.front() + "': no such program");
+  if (const auto by = pprt::findLauncher();
+      isSupervised(result) && by && by->isOneOfSeveral())
+    return usageError(
+        "'" + std::string(launcher.empty() ? "--restart" : "--launcher") +
+        "' starts the processes of the job, and so expects to be "
+        "given to one process, got several, of " +
+        by->by +
+        "; give their launcher to pp-run, as in "
+        "--launcher=\"mpirun -n 4\"");
+  if (seen.count("restart") && result.checkpoint.empty())
+    return usageError("'--restart' needs '--checkpoint', to go on from");
+  if (result.restarts > 0 && result.input == "-")
+    return usageError(
+        "'--restart' expects a module that can be read again, got "
+        "standard input");
+  if (!result.isElastic)
+    return {};
+  if (result.restarts == 0)
+    return usageError("'--elastic' needs '--restart' of at least 1");
+  if (std::filesystem::path(result.input).extension() == ".ppx")
+    return usageError(
+        "'--elastic' expects a model, whose plan it can change, got "
+        "the artifact " +
+        result.input);
+  if (dataParallelOf(result.parallelize).value_or(1) == 1)
+    return usageError(
+        "'--elastic=dp' expects dp of at least 2 in --parallelize, "
+        "got '" +
+        result.parallelize + "'");
+  if (!launcher.empty() && !processCountOf(launcher))
+    return usageError(
+        "'--elastic' expects the number of processes in --launcher, "
+        "as in \"mpirun -n 4\", got none");
+  return {};
+}
+
 /// Checks that concern several options.
 Status checkTogether(const Options &result,
                      const std::set<std::string_view> &seen) {
@@ -153,6 +201,8 @@ Status checkTogether(const Options &result,
   if (seen.count("resume") && !result.parameters.empty())
     return usageError("'--resume' and '--parameters' both say where to begin; "
                       "give one");
+  if (Status status = checkSupervised(result, seen); !status.ok())
+    return status;
   if (result.reportsMemory && !result.dryRun)
     return usageError("'--memory-report' needs '--dry-run'");
   if (result.tokenizer != "bytes" && result.data.compare(0, 5, "text:") != 0)

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace pp::run {
 
@@ -77,6 +78,12 @@ struct Options {
   /// Ranks are `threads`, or processes of `mpi`; empty: `mpi` if a launcher
   /// started several processes.
   std::string launcher;
+  /// The words of a command that starts the processes; empty: none.
+  std::vector<std::string> launcherCommand;
+  /// How often a job that ended badly is started again.
+  uint64_t restarts = 0;
+  /// Whether it may go on with less data parallelism.
+  bool isElastic = false;
   /// Whether a GPU launches captured steps.
   std::optional<bool> graph;
   uint64_t hangTimeoutSeconds = 30; ///< 0: none

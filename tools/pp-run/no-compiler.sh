@@ -10,7 +10,7 @@ says=$(echo 'module {}' | "$1" - 2>&1)
 [ $? = 2 ] || fail "expects exit 2 for a module, got: $says"
 [ "$says" = "pp-run: error: <stdin>: expects an artifact (.ppx), as this build has no compiler" ] ||
   fail "expects a line, got: $says"
-for option in --parallelize=dp=2 --verify --reference=m.mlir --cache-limit=1M; do
+for option in --parallelize=dp=2 --verify --reference=m.mlir --cache-limit=1M --elastic=dp; do
   says=$("$1" m.ppx $option 2>&1)
   [ $? = 2 ] || fail "expects exit 2 for $option, got: $says"
   case $says in

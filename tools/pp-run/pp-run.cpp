@@ -2,13 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the options, runs them, and turns the status into the exit code.
+// Reads the options, runs them or has a process do so, and turns the status
+// into the exit code.
 //
 //===----------------------------------------------------------------------===//
 #include "../Process.h"
 #include "Launch.h"
 #include "Options.h"
 #include "Run.h"
+#include "Supervisor.h"
 #include "pp/IR/Version.h"
 
 #include <iostream>
@@ -22,6 +24,8 @@ int main(int argc, char **argv) {
     std::cout << pp::run::describeOptions();
   else if (options && options->version)
     std::cout << pp::describeVersion() << "\n";
+  else if (options && pp::run::isSupervised(*options))
+    status = pp::run::supervise(*options, argc, argv);
   else if (options)
     status = pp::run::run(*options);
   if (!std::cout.flush() && status.ok())

@@ -149,6 +149,13 @@ private:
 /// such folder. Fails (io) if the system does not say.
 Expected<std::vector<uint64_t>> stepsOf(const std::string &folder);
 std::string stepFolder(const std::string &folder, uint64_t step);
+/// The index of a step's checkpoint, whose time is that of the checkpoint.
+std::string indexFile(const std::string &folder, uint64_t step);
+/// The file that lock() locks, whose time is that of the last lock.
+std::string lockFile(const std::string &folder);
+/// Whether a running process has the folder. It is locked for a moment to see
+/// that, in which lock() may fail.
+bool isLocked(const std::string &folder);
 /// A file by which processes see whether they share the folder; clean() removes
 /// it.
 std::string probeFile(const std::string &folder, const std::string &run);

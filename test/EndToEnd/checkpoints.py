@@ -94,7 +94,7 @@ def check_damage(judge):
     judge.run(0, "", "--steps=1", "--parallelize=optimizer=sgd", "--resume=good", "--resume-parameters-only")
     judge.run(13, "of another model", "--steps=6", "--resume=good", model="gpt.mlir")
     model = judge.place.folder / "m.mlir"
-    (judge.place.folder / "other.mlir").write_text(model.read_text().replace("pp.relu", "pp.tanh", 1))
+    (judge.place.folder / "other.mlir").write_text(model.read_text().replace("pp.tanh", "pp.exp", 1))
     judge.run(0, "note: the model computes something else", *resume, "--resume=good", model="other.mlir", quiet=())
     judge.run(2, "'--seed' expects the seed", *resume, "--resume=good", "--seed=1")
     judge.run(2, "at least its 4", "--steps=3", "--parallelize=dp=2 zero=1", "--resume=good")

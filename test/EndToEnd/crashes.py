@@ -117,7 +117,9 @@ def check_kill(place, expected, launcher, delay):
             os.kill(int(child), signal.SIGKILL)
     else:
         process.kill()
-    process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)
+    if process.returncode not in (0, -signal.SIGKILL, 128 + signal.SIGKILL):
+        yield f"expects an end by SIGKILL, got {process.returncode}: {errors}"
     yield from place.check(expected)
 
 

@@ -61,6 +61,18 @@ std::string pprt::host::printEvaluation(uint64_t step,
   return dumpJson(Json{{"step", step}, {"eval", toJson(evaluation)}});
 }
 
+pprt::Expected<std::string>
+pprt::host::addEvaluation(const std::string &line,
+                          const EvaluationReport &evaluation) {
+  Json json = parseStrictly<Json>(line, /*maxDepth=*/4);
+  if (!json.is_object())
+    return Status(ExitCode::badParameters,
+                  "expects a line of --metrics, got '" + line.substr(0, 80) +
+                      "'");
+  json["eval"] = toJson(evaluation);
+  return dumpJson(json);
+}
+
 std::string pprt::host::printStep(const StepReport &step) {
   return dumpJson(toJson(step));
 }

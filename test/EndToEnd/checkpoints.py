@@ -97,6 +97,9 @@ def check_damage(judge):
     (judge.place.folder / "other.mlir").write_text(model.read_text().replace("pp.tanh", "pp.exp", 1))
     judge.run(0, "note: the model computes something else", *resume, "--resume=good", model="other.mlir", quiet=())
     judge.run(2, "'--seed' expects the seed", *resume, "--resume=good", "--seed=1")
+    for file in "rank-0.safetensors", "more":
+        judge.run(2, "--save expects another file|in a checkpoint", *resume, "--resume=good",
+                  f"--save=good/step-4/{file}")
     judge.run(2, "at least its 4", "--steps=3", "--parallelize=dp=2 zero=1", "--resume=good")
     judge.run(0, "", "--steps=4", "--parallelize=dp=2 zero=1", "--resume=good")
 

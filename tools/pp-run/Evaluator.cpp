@@ -62,6 +62,11 @@ Status pp::run::ofEvalData(const Status &status) {
   return Status(status.code(), text);
 }
 
+std::optional<bool> pp::run::orderOf(const std::string &evalData) {
+  return evalData.compare(0, 7, "tokens:") == 0 ? std::optional(false)
+                                                : std::nullopt;
+}
+
 Expected<std::unique_ptr<Evaluator>>
 Evaluator::open(const Options &options, const Compiled &program,
                 std::shared_ptr<World> world, uint64_t seed) {
@@ -69,7 +74,7 @@ Evaluator::open(const Options &options, const Compiled &program,
   Options ofEvaluation = options;
   if (!options.evaluatesHeldOut()) {
     ofEvaluation.data = options.evalData;
-    ofEvaluation.shuffle = std::nullopt;
+    ofEvaluation.shuffle = orderOf(options.evalData);
     ofEvaluation.holdOut = 0;
   }
   Expected<Batches> batches =
@@ -208,6 +213,42 @@ Evaluator::run(const Session &training, bool isLast) {
 }
 
 Expected<std::optional<EvaluationReport>>
+Evaluator::makeUp(const Session &training, uint64_t step, std::string &lines) {
+  const std::optional<EvaluationReport> none;
+  const bool isLast = step == options.steps;
+  const size_t begin =
+      lines.size() > 1 ? lines.rfind('\n', lines.size() - 2) + 1 : 0;
+  bool isDueStill = false;
+  if (isFirst() && isDue(step)) {
+    const Expected<StepReport> last = parseStep(lines.substr(begin));
+    isDueStill =
+        !last || !last->evaluation || (isLast && !options.predict.empty());
+  }
+  if (!world->agree({}, isDueStill).votes)
+    return none;
+  Expected<std::optional<EvaluationReport>> evaluated = run(training, isLast);
+  if (evaluated && !*evaluated)
+    return Status(ExitCode::interrupted, "interrupted while it evaluates");
+  if (!evaluated || !isFirst() || begin == lines.size())
+    return evaluated;
+  const Expected<std::string> line =
+      addEvaluation(lines.substr(begin), **evaluated);
+  if (!line)
+    return line.status();
+  lines = lines.substr(0, begin) + *line + "\n";
+  return evaluated;
+}
+
+void pp::run::tellEvaluation(const EvaluationReport &evaluation,
+                             uint64_t batches) {
+  std::cout << "eval loss " << evaluation.loss;
+  for (const auto &[name, values] : evaluation.metrics)
+    if (values.size() == 1)
+      std::cout << " | " << name << " " << values.front();
+  std::cout << " | " << batches << " batches" << std::endl;
+}
+
+Expected<std::optional<EvaluationReport>>
 Evaluator::run(bool isLast, Stepper *judge, VerifyReport *verified) {
   const auto start = Clock::now();
   if (Status status = prepare(isLast); !status.ok())
@@ -322,13 +363,8 @@ Status pp::run::evaluateOnly(const Options &options, SourceModule *module,
     return Status(ExitCode::interrupted, "interrupted while it evaluates");
   report.evaluation = **evaluated;
   Status status;
-  if (tells && !options.quiet) {
-    std::cout << "eval loss " << report.evaluation->loss;
-    for (const auto &[name, values] : report.evaluation->metrics)
-      if (values.size() == 1)
-        std::cout << " | " << name << " " << values.front();
-    std::cout << " | " << steps << " batches" << std::endl;
-  }
+  if (tells && !options.quiet)
+    tellEvaluation(*report.evaluation, steps);
   if (tells && !options.metrics.empty()) {
     const std::string line = printEvaluation(step, *report.evaluation) + "\n";
     status = writeFile(options.metrics, line.data(), line.size());

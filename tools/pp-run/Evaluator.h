@@ -40,17 +40,24 @@ public:
   /// Writes the file of --predict if `isLast`. Nothing if a signal ends it.
   pprt::Expected<std::optional<pprt::host::EvaluationReport>>
   run(const pprt::Session &training, bool isLast);
+  /// Evaluates a run that goes on after `step` steps, if it ended before it
+  /// could, and notes it in the last of `lines`, those of --metrics, which
+  /// process 0 has. A run that is done writes its predictions again. Nothing
+  /// if that is not due.
+  pprt::Expected<std::optional<pprt::host::EvaluationReport>>
+  makeUp(const pprt::Session &training, uint64_t step, std::string &lines);
   /// Evaluates the session's own values. `judge`, in process 0, evaluates the
   /// same, and `verified` gets the largest errors; null: none.
   pprt::Expected<std::optional<pprt::host::EvaluationReport>>
   run(bool isLast, Stepper *judge = nullptr,
       pprt::host::VerifyReport *verified = nullptr);
+  /// The number of batches of an evaluation.
+  uint64_t steps() const;
   /// Ends the session, if it has begun.
   pprt::Status end();
 
 private:
   struct Sums;
-  uint64_t steps() const;
   pprt::Status prepare(bool isLast);
   pprt::Status step(Sums &sums);
   pprt::Status compare(Stepper &judge, const pprt::host::Batch &batch,
@@ -68,6 +75,14 @@ private:
   /// While predictions are written, in process 0.
   std::optional<pprt::host::TensorFile> file;
 };
+
+/// Prints a line.
+void tellEvaluation(const pprt::host::EvaluationReport &evaluation,
+                    uint64_t batches);
+
+/// The order in which an evaluation reads, if --shuffle has one for its data:
+/// that of the file.
+std::optional<bool> orderOf(const std::string &evalData);
 
 /// The same failure of --eval-data as of --data.
 pprt::Status ofEvalData(const pprt::Status &status);

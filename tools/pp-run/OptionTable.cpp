@@ -145,7 +145,10 @@ const std::vector<Option> &pp::run::optionTable() {
        "(a "
        "file of tokens: .bin, .u32.bin or .npy; or a folder of them), npy:DIR "
        "(NAME.npy per input and label) or random (default)",
-       [](std::string_view v, Options &o) { return readText(v, o.data); },
+       [](std::string_view v, Options &o) {
+         o.givesData = true;
+         return readText(v, o.data);
+       },
        needsRun | needsValues},
       {"tokenizer", "bytes|FILE",
        "for --data=text: what makes tokens of the text: bytes (default), or a "

@@ -24,6 +24,7 @@ struct Options {
   std::string input;
   std::string parallelize;
   std::string data = "random";
+  bool givesData = false;
   /// `bytes`, or the file of another one.
   std::string tokenizer = "bytes";
   /// Whether each epoch has an order of its own; nothing: as the kind has it.

@@ -49,6 +49,19 @@ static bool isOneOf(const std::string &folder,
              path.has_parent_path() ? path.parent_path() : ".", folder, error);
 }
 
+/// Whether the file is in a checkpoint: `folder` is one, or has some.
+static bool isInCheckpoint(const std::string &folder,
+                           const std::string &output) {
+  std::error_code error;
+  if (folder.empty() || output == "-")
+    return false;
+  const std::filesystem::path
+      whole = std::filesystem::weakly_canonical(folder, error),
+      its = std::filesystem::weakly_canonical(output, error).parent_path();
+  return std::filesystem::exists(its / "index.json", error) &&
+         (its == whole || its.parent_path() == whole);
+}
+
 Status pp::run::checkOverwrites(const Options &options,
                                 const std::string &planFile) {
   const std::vector<File> outputs = {
@@ -89,6 +102,9 @@ Status pp::run::checkOverwrites(const Options &options,
                   output.path))
         return refuse(output, "a file of " + std::string(option));
     }
+    for (const std::string &folder : {options.checkpoint, options.resume})
+      if (isInCheckpoint(folder, output.path))
+        return refuse(output, "in a checkpoint");
     for (size_t other = 0; other < i; ++other)
       if (!outputs[other].path.empty() &&
           isSameFile(outputs[other].path, output.path))

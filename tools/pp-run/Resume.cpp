@@ -111,8 +111,14 @@ static std::map<std::string, std::string> keysOf(const std::string &plan) {
   const size_t begin = plan.find('<');
   std::string word;
   int depth = 0;
+  bool isQuoted = false;
   for (size_t i = begin; i < plan.size(); ++i) {
     const char c = plan[i];
+    isQuoted ^= c == '"';
+    if (isQuoted) {
+      word += c;
+      continue;
+    }
     depth += c == '<' || c == '[' ? 1 : c == '>' || c == ']' ? -1 : 0;
     const bool ends = depth == 0 || (depth == 1 && c == ',');
     if (!ends && i > begin && (c != ' ' || !word.empty()))
@@ -162,6 +168,12 @@ Status pp::run::adoptCheckpoint(Options &options, const World &world,
                       std::to_string(index.seed) + ", got " +
                       std::to_string(options.seed) + "; leave it out");
   options.seed = index.seed;
+  if (!options.givesData && index.data != options.data)
+    return Status(
+        ExitCode::usage,
+        "'--resume' expects the data of the checkpoint, --data=" + index.data +
+            ", or others, got none; give --data, =random for "
+            "random data");
   for (const auto &argument : artifact.arguments)
     if (const auto found = index.inputs.find(argument->name);
         found != index.inputs.end() && found->second != argument->shape)

@@ -320,6 +320,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     return status;
   if (options.evalOnly) {
     options.data = options.evalData;
+    options.shuffle = orderOf(options.evalData);
     options.resumesParametersOnly = true;
   }
   Source source;
@@ -458,6 +459,15 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     if (!opened)
       return opened.status();
     evaluator = std::move(*opened);
+    if (before > 0) {
+      auto evaluated = evaluator->makeUp(**session, before, resumed->metrics);
+      if (!evaluated)
+        return evaluated.status();
+      if (*evaluated && isDone)
+        report.evaluation = std::move(*evaluated);
+      if (report.evaluation && tells && !options.quiet)
+        tellEvaluation(*report.evaluation, evaluator->steps());
+    }
   }
   const bool isRight = !report.verify || report.verify->ok;
   std::optional<LastSteps> lastSteps;
@@ -519,6 +529,12 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   std::vector<std::string> written;
   const Status wrote = agree(
       writeResults(results, **session, *world, report, kept, sinks, written));
+  const bool hasPredicted =
+      report.evaluation ||
+      (!report.steps.empty() && report.steps.back().step == options.steps &&
+       report.steps.back().evaluation);
+  if (!options.predict.empty() && hasPredicted)
+    written.push_back(options.predict);
   if (saver && !saver->file().empty())
     written.push_back(saver->file());
   if (tells && !options.quiet)

@@ -59,6 +59,8 @@ public:
   uint32_t votes(uint64_t step) const;
   /// Goes on with the save under way, unless a process is still writing.
   void settle(uint32_t votes);
+  /// Waits for the save under way in all processes.
+  void finish();
   /// Begins to save the state after `step` steps, with none in flight.
   /// `lines` are those of --metrics of all of them.
   void save(uint64_t step, const std::string &lines);
@@ -86,8 +88,6 @@ private:
   pprt::Status agree(const pprt::Status &mine) const {
     return world.agree(mine).first;
   }
-  /// Waits for the save under way in all processes.
-  void finish();
   /// The same for its part that runs.
   void advance();
   /// The end of a save, of which all know whether it succeeded; `mine` says why

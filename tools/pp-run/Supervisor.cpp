@@ -270,6 +270,10 @@ Status Supervisor::run() {
     const int code = codeOf(*status);
     // Without a message: the job has said why.
     const Status end(ExitCode(code), "");
+    // mpirun has a code of its own for a job that was told to end.
+    if (isToldToEnd && !first.launcher.empty() &&
+        code == int(ExitCode::doesNotCompile))
+      return Status(ExitCode::interrupted, "");
     if (isToldToEnd || (!isOverdue && !mayBeCured(code)))
       return end;
     // Until then it may save.

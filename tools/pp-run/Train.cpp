@@ -332,7 +332,7 @@ Status pp::run::train(Session &session, const Batches &batches,
   for (;; ++step) {
     const bool isLast = step >= options.steps,
                isStopped = !isLast && interrupted();
-    const auto asked = Clock::now();
+    auto asked = Clock::now();
     if (end.ok() && !isLast && !isStopped)
       end = training.await(next, batch);
     const Verdict verdict = world.agree(
@@ -344,6 +344,7 @@ Status pp::run::train(Session &session, const Batches &batches,
                    "interrupted after " + std::to_string(step) + " steps");
     if (!end.ok() || isLast)
       break;
+    const auto ready = Clock::now();
     if (saver)
       saver->settle(verdict.votes);
     if (verdict.votes & Vote::saves) {
@@ -354,6 +355,10 @@ Status pp::run::train(Session &session, const Batches &batches,
     if (evaluator && evaluator->isDue(step))
       if (Status status = training.finish(); !status.ok())
         return fail(status);
+    // An evaluation may take long, and nothing is noticed meanwhile.
+    if (saver && evaluator && evaluator->isDue(step + 1))
+      saver->finish();
+    asked += Clock::now() - ready; // no wait for data
     if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
       return fail(status);
     if (Status status = training.step(asked); !status.ok())
@@ -362,7 +367,8 @@ Status pp::run::train(Session &session, const Batches &batches,
   }
   if (Status status = training.finish(); !status.ok())
     return fail(status);
-  end = join(end, training.whatEnds());
+  if (end.ok())
+    end = training.whatEnds();
   if (end.ok() && !report.steps.empty() &&
       !std::isfinite(report.steps.back().loss))
     end = training.explainNonFinite();

@@ -163,6 +163,10 @@ std::string printStep(const StepReport &step);
 /// Reads what printStep() wrote. Fails (badParameters) on other text.
 Expected<StepReport> parseStep(const std::string &line);
 
+/// Adds an evaluation to what printStep() wrote. Fails (badParameters) on other
+/// text.
+Expected<std::string> addEvaluation(const std::string &line,
+                                    const EvaluationReport &evaluation);
 /// The same of an evaluation after `step` steps, none of which it has.
 std::string printEvaluation(uint64_t step, const EvaluationReport &evaluation);
 

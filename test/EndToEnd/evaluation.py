@@ -264,6 +264,31 @@ def check_resumed(tools, folder):
     if read_lines(metrics) != expected or list(expected[1]) != [2, 4, 5]:
         yield f"expects a run that goes on to have {expected}, got {read_lines(metrics)}"
 
+    # An evaluation that a run did not come to is made up, also by one that has nothing to train.
+    made_up, prediction = f"--checkpoint={folder}/made-up", pathlib.Path(f"{folder}/p.npy")
+    tools.call("pp-run", model, "--parallelize=dp=2", "--steps=4", made_up, "--quiet")
+    tools.call("pp-run", *train, "--steps=5", made_up, "--resume")
+    if read_lines(metrics)[1] != {step: expected[1][step] for step in (4, 5)}:
+        yield f"expects evaluations of steps 4 and 5 of {expected}, got {read_lines(metrics)}"
+    said = tools.call("pp-run", model, "--parallelize=dp=2", "--eval-data=random", "--eval-steps=2", "--steps=5",
+                      made_up, "--resume", f"--predict={prediction}")
+    if not prediction.exists() or f"wrote {prediction}" not in said:
+        yield f"expects the predictions of a run that is done, got {said}"
+
+
+def check_order(tools, folder):
+    """Tokens are evaluated in the order of their file, whatever the seed; a run that goes on wants data."""
+    model, weights, tokens = f"{folder}/m.mlir", f"{folder}/w.safetensors", pathlib.Path(f"{folder}/t.bin")
+    tools.call("pp-model", *GPT, "-o", model)
+    tokens.write_bytes(b"".join((number * number % 23).to_bytes(2, "little") for number in range(999)))
+    tools.call("pp-run", model, "--steps=1", f"--save={weights}", f"--data=tokens:{tokens}",
+               f"--checkpoint={folder}/run")
+    said = {tools.call("pp-run", model, "--eval-only", f"--eval-data=tokens:{tokens}", "--eval-steps=2",
+                       f"--parameters={weights}", f"--seed={seed}") for seed in (1, 2)}
+    if len(said) != 1:
+        yield f"expects one loss, got {said}"
+    tools.call("pp-run", model, "--steps=2", f"--resume={folder}/run", code=2)
+
 
 def check_logits(tools, folder, peers):
     """Logits of a trained GPT are those of transformers."""
@@ -324,7 +349,7 @@ def main():
             before = len(errors)
             check(name, check_strategy(tools, folder, strategy, engine))
             print("wrong" if len(errors) > before else "right", name, flush=True)
-    for name, part in [("artifacts", check_artifacts), ("samples", check_samples), ("resumed", check_resumed),
+    for name, part in [("artifacts", check_artifacts), ("samples", check_samples), ("resumed", check_resumed), ("order", check_order),
                        ("logits", lambda *a: check_logits(*a, args.peers))]:
         if args.only in name:
             with tempfile.TemporaryDirectory() as folder:

@@ -312,7 +312,7 @@ def check_usage(judge):
     for plan in "", "--parallelize=tp=2 dp=1", "--parallelize=plan=dp=2.plan":
         judge.run(2, "'--elastic=dp' expects dp of at least 2 in --parallelize, got '", *elastic, plan=plan)
     judge.run(2, "expects a model, whose plan it can change, got the artifact m.ppx", *elastic, model="m.ppx")
-    judge.run(2, "expects a module that can be read again, got standard input", *elastic[1:], model="-")
+    judge.run(2, "expects inputs that can be read again, got standard input", *elastic[1:], model="-")
     judge.expect(not judge.path("c").exists(), "usage errors: expects no folder")
     if shutil.which("mpirun"):
         for option, name in (["--restart=1", "--checkpoint=c"], "restart"), (["--launcher=mpirun -n 2"], "launcher"):

@@ -161,7 +161,7 @@ DataOptions pp::run::dataOptions(const Options &options, uint64_t seed) {
 static Expected<Batches> openHere(const Options &options,
                                   const ppx::ArtifactT &artifact,
                                   DataOptions its) {
-  if (options.tokenizer == "bytes")
+  if (options.tokenizer == "bytes" || options.data.rfind(kText, 0) != 0)
     return Batches::open(options.data, artifact, its);
   const std::string text = options.data.substr(std::strlen(kText));
   const Expected<Tokens> tokens =

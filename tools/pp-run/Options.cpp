@@ -105,8 +105,9 @@ Status checkEvaluation(const Options &result,
     return usageError("'--eval-only' expects the program that evaluates "
                       "instead of the one that trains; leave out "
                       "'--eval-program'");
-  for (const char *name : {"data", "steps", "eval-every", "save", "checkpoint",
-                           "trace", "fit", "reference"})
+  for (const char *name :
+       {"data", "steps", "eval-every", "save", "checkpoint", "trace", "fit",
+        "reference", "plot", "tensorboard", "listen", "log-every"})
     if (seen.count(name))
       return usageError("'--eval-only' trains nothing and so cannot obey '--" +
                         std::string(name) + "', got both");
@@ -132,10 +133,16 @@ Status checkSupervised(const Options &result,
         "--launcher=\"mpirun -n 4\"");
   if (seen.count("restart") && result.checkpoint.empty())
     return usageError("'--restart' needs '--checkpoint', to go on from");
-  if (result.restarts > 0 && result.input == "-")
-    return usageError(
-        "'--restart' expects a module that can be read again, got "
-        "standard input");
+  if (result.restarts > 0)
+    for (const std::string &path :
+         {result.input, result.data.substr(result.data.find(':') + 1),
+          result.evalData.substr(result.evalData.find(':') + 1)})
+      if (std::error_code error;
+          path == "-" || (std::filesystem::exists(path, error) &&
+                          std::filesystem::is_other(path, error)))
+        return usageError(
+            "'--restart' expects inputs that can be read again, got " +
+            (path == "-" ? "standard input" : "'" + path + "'"));
   if (!result.isElastic)
     return {};
   if (result.restarts == 0)
@@ -205,7 +212,11 @@ Status checkTogether(const Options &result,
     return status;
   if (result.reportsMemory && !result.dryRun)
     return usageError("'--memory-report' needs '--dry-run'");
-  if (result.tokenizer != "bytes" && result.data.compare(0, 5, "text:") != 0)
+  const auto isText = [](const std::string &data) {
+    return data.compare(0, 5, "text:") == 0;
+  };
+  if (result.tokenizer != "bytes" && !isText(result.data) &&
+      !isText(result.evalData))
     return usageError("'--tokenizer' needs '--data=text:FILE', got '--data=" +
                       result.data + "'");
   // Before anything is compiled.

@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 import strategies
 import verify_matrix
@@ -34,9 +35,11 @@ class Runner:
     @functools.cache
     def model(self, flags):
         path = self.folder / f"{abs(hash(flags))}.mlir"
-        path.write_bytes(subprocess.run([self.tools / "pp-model", *flags.split()], check=True,
-                                        capture_output=True).stdout)
-        return path
+        # Another thread may make the same, and run it.
+        own = path.with_suffix(f".{threading.get_ident()}")
+        own.write_bytes(subprocess.run([self.tools / "pp-model", *flags.split()], check=True,
+                                       capture_output=True).stdout)
+        return own.rename(path)
 
     def run(self, strategy, launcher=(), options=()):
         return subprocess.run(

@@ -22,6 +22,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 import margins
 import strategies
@@ -41,8 +42,10 @@ class Judge:
         text = subprocess.run([self.tools / "pp-model", *flags.split(), f"--dtype={self.dtype}"],
                               check=True, capture_output=True, text=True).stdout
         path = self.folder / f"{abs(hash(flags))}.mlir"
-        path.write_text(text)
-        return path
+        # Another thread may make the same, and run it.
+        own = path.with_suffix(f".{threading.get_ident()}")
+        own.write_text(text)
+        return own.rename(path)
 
     @functools.cache
     def seed(self, flags, optimizer):

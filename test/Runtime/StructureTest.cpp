@@ -267,14 +267,6 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"outParameter", [](auto &a) { contraction(a).out_parameter = 4; },
              "kernel 'linear' expects out in one of 4 parameters, got "
              "parameter 4"},
-        Case{"outParameterBehindAllNumbers",
-             [](auto &a) {
-               contraction(a).out_parameter = UINT32_MAX;
-               contraction(a).epilogues.clear();
-               a.kernels.back()->parameters.clear();
-             },
-             "kernel 'linear' expects lhs in one of 0 parameters, got "
-             "parameter 0"},
         Case{"outIsRead",
              [](auto &a) {
                a.kernels.back()->parameters[3]->access = ppx::Access_read;

@@ -299,6 +299,17 @@ TEST(StructureViews, WhatAnEpilogueWritesHasAParameterOfItsOwn) {
             "kernel 'linear' expects a view of an epilogue, got none");
 }
 
+TEST(StructureViews, NumbersOfParametersDoNotCountOver) {
+  ppx::ArtifactT artifact = soundArtifact();
+  ppx::KernelT &kernel = *artifact.kernels.back();
+  kernel.body.AsContraction()->out_parameter = UINT32_MAX;
+  kernel.parameters.clear();
+  const CheckResult result = checkStructure(artifact);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.findings.front().message.find("of 0 parameters"),
+            std::string::npos);
+}
+
 TEST(StructureViews, AWorkspaceLiesWhereLibrariesTakeIt) {
   ppx::ArtifactT artifact = soundArtifact();
   artifact.programs[0]->slots[0]->slot_class = ppx::SlotClass_workspace;

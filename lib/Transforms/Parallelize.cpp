@@ -29,8 +29,24 @@ bool isNear(StringRef name, StringRef key) {
          (name.size() > 1 && key.starts_with(name));
 }
 
+/// Names of others, and the keys that stand for them.
+constexpr std::pair<StringLiteral, StringLiteral> otherNames[] = {
+    {"learning_rate", "lr"},
+    {"wd", "weight_decay"},
+    {"grad_clip", "clip"},
+    {"max_grad_norm", "clip"},
+    {"accumulate", "microbatches"},
+    {"warmup_steps", "warmup"},
+    {"data", "dp"},
+    {"tensor", "tp"},
+    {"pipeline", "pp"},
+    {"no_decay", "weight_decay.of"}};
+
 std::string describeUnknown(StringRef name) {
   std::string unknown = "unknown key '" + name.str() + "'";
+  for (auto [other, key] : otherNames)
+    if (name == other)
+      return unknown + "; here it is '" + key.str() + "'";
   if (llvm::is_contained(unsupportedKeys, name))
     return unknown + ": it is not supported";
   SmallVector<StringRef> all;

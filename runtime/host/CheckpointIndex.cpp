@@ -144,16 +144,18 @@ static bool readTensor(const Json &json, CheckpointTensor &tensor) {
   return true;
 }
 
-/// Whether the parts are the cells of one grid over the tensor.
+/// Whether the parts are the cells of one grid over the tensor, each of another
+/// rank, in whose file it has the tensor's name.
 static bool isTiled(const CheckpointTensor &tensor) {
   const size_t rank = tensor.shape.size();
   if (tensor.parts.empty())
     return std::count(tensor.shape.begin(), tensor.shape.end(), 0) > 0;
   std::vector<std::set<uint64_t>> cuts(rank);
   std::set<std::vector<uint64_t>> cells;
+  std::set<uint32_t> ranks;
   for (const ArgumentPart &part : tensor.parts) {
     if (part.first.size() != rank || part.size.size() != rank ||
-        !cells.insert(part.first).second)
+        !cells.insert(part.first).second || !ranks.insert(part.rank).second)
       return false;
     for (size_t d = 0; d < rank; ++d)
       cuts[d].insert(part.first[d]);

@@ -6,7 +6,10 @@
 #include "pprt/host/Metrics.h"
 #include "pprt/Files.h"
 
+#include <cerrno>
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace pprt;
@@ -16,10 +19,22 @@ StepSink::~StepSink() = default;
 
 Expected<std::unique_ptr<MetricsFile>>
 MetricsFile::create(const std::string &path) {
-  const Expected<int> descriptor = openToWrite(path, O_CREAT | O_TRUNC);
+  const Expected<int> descriptor = openToWrite(path, O_CREAT);
   if (!descriptor)
     return descriptor.status();
-  return std::unique_ptr<MetricsFile>(new MetricsFile(path, *descriptor));
+  std::unique_ptr<MetricsFile> file(new MetricsFile(path, *descriptor));
+  struct stat info;
+  const bool isFile = ::fstat(*descriptor, &info) == 0 && S_ISREG(info.st_mode);
+  // The system releases it when the process ends, however it ends.
+  if (isFile && ::flock(*descriptor, LOCK_EX | LOCK_NB) != 0 &&
+      errno == EWOULDBLOCK)
+    return Status(ExitCode::usage,
+                  path + ": expects a file that no other run writes to, got "
+                         "one that a running pp-run holds; give each run a "
+                         "--metrics file of its own");
+  if (isFile && ::ftruncate(*descriptor, 0) != 0)
+    return systemFailure(path, "write");
+  return file;
 }
 
 MetricsFile::~MetricsFile() { close(descriptor); }

@@ -25,6 +25,8 @@
 using namespace pprt;
 
 static constexpr uint64_t maxPipeBytes = uint64_t(4) << 30;
+/// As many as Linux follows.
+static constexpr int kMostLinks = 40;
 /// Of writes that pass by the system's cache.
 static constexpr size_t kBlockBytes = size_t(1) << 20, kBlockAlignment = 4096;
 
@@ -260,14 +262,13 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
       return descriptor.status();
     return OutputFile(path, "", *descriptor);
   }
-  // A link stays a link: its target is replaced.
+  // A link stays a link: its target is replaced, or made.
   std::string name = path;
-  if (std::filesystem::is_symlink(path, error)) {
-    std::filesystem::path resolved =
-        std::filesystem::weakly_canonical(path, error);
-    if (!error)
-      name = resolved.string();
-  }
+  for (int links = 0;
+       links < kMostLinks && std::filesystem::is_symlink(name, error); ++links)
+    name = (std::filesystem::path(name).parent_path() /
+            std::filesystem::read_symlink(name, error))
+               .string();
   std::string temporary;
   int descriptor = createBeside(name, temporary);
   if (descriptor < 0)

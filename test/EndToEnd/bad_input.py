@@ -240,8 +240,13 @@ def cases():
         yield run("no port", 2, f"'--listen' expects|HOST:PORT|'{port}'", "mlp.mlir", f"--listen={port}")
     yield run("a host of another network", 2, "'--listen' expects a free port|192.0.2.1:9", "mlp.mlir",
               "--listen=192.0.2.1:9")
-    yield run("an option of pp-opt", 2, "'--pp-predict'|did you mean '--dry-run'?", "mlp.mlir", "--pp-predict")
-    yield run("no key, and no option", 2, "unknown option '--epochs' (see", "mlp.mlir", "--epochs=3")
+    for guess, ours in [("pp-predict", "--dry-run"), ("ckpt", "--checkpoint=FOLDER"), ("save_dir", "--checkpoint="),
+                        ("load-checkpoint", "--resume"), ("max-steps", "--steps=N"), ("val-data", "--eval-data"),
+                        ("eval-interval", "--eval-every=N"), ("learning_rate", 'parallelize="lr='), ("dp", "plan key"),
+                        ("batch-size", "pp-model"), ("log-interval", "--log-every=N"), ("stepz", "'--steps'?")]:
+        yield run(f"a guess, {guess}", 2, f"'--{guess}'|{ours}", "mlp.mlir", f"--{guess}=1")
+    yield run("a guessed key", 2, "'learning_rate'|here it is 'lr'", "mlp.mlir", "--parallelize=learning_rate=1")
+    yield run("no key, and no option", 2, "unknown option '--colour' (see", "mlp.mlir", "--colour=3")
     for option in "--save-every=3", "--keep=3":
         yield run("a save to nowhere", 2, f"'{option.split('=')[0]}' needs '--checkpoint'", "mlp.mlir", option)
     for every in "0", "0s", "m", "-1", "1d", "":

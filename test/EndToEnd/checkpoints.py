@@ -96,6 +96,8 @@ def check_damage(judge):
     model = judge.place.folder / "m.mlir"
     (judge.place.folder / "other.mlir").write_text(model.read_text().replace("pp.tanh", "pp.exp", 1))
     judge.run(0, "note: the model computes something else", *resume, "--resume=good", model="other.mlir", quiet=())
+    judge.run(0, 'goes on with weight_decay.of = "*.bias:0,*.weight:0" (was absent)\n', "--steps=6", "--resume=good",
+              "--parallelize=dp=2 zero=1 weight_decay.of=*.bias:0,*.weight:0", quiet=())
     judge.run(2, "'--seed' expects the seed", *resume, "--resume=good", "--seed=1")
     for file in "rank-0.safetensors", "more":
         judge.run(2, "--save expects another file|in a checkpoint", *resume, "--resume=good",
@@ -157,6 +159,17 @@ def check_signals(judge):
     judge.expect(len(after) == 1 and after > before[-1:], f"expects one checkpoint behind {before}, got {after}")
 
 
+def check_evaluations(judge):
+    """A save is whole before an evaluation, however long that takes."""
+    process = subprocess.Popen([judge.place.tools / "pp-run", "m.mlir", "--steps=9", "--quiet", "--checkpoint=evaluated",
+                                "--save-every=2", "--eval-data=random", "--eval-steps=100000000", "--eval-every=3"],
+                               cwd=judge.place.folder)
+    time.sleep(3)
+    process.kill()
+    process.wait()
+    judge.has("evaluated", [2])
+
+
 def check_costs(judge):
     """What a save takes is in the trace, and the memory of its copy in the limit."""
     judge.run(0, "", "--steps=9", "--checkpoint=traced", "--save-every=3", "--trace=trace.json", "--trace-steps=6",
@@ -164,6 +177,11 @@ def check_costs(judge):
     names = [event["name"] for event in json.load(open(judge.place.folder / "trace.json"))["traceEvents"]]
     lacking = [name for name in ("wait for the copy of step 6", "write step 6") if name not in names]
     judge.expect(not lacking, f"the trace lacks {lacking}")
+    judge.run(0, "", "--steps=5", "--checkpoint=checkpoints-slow", "--save-every=1", "--report=slow.json", fault="slow 30")
+    report = json.load(open(judge.place.folder / "slow.json"))
+    waits, data = (sum(item[key] for item in report[of])
+                   for of, key in (("checkpoints", "wait_ms"), ("steps", "data_ms")))
+    judge.expect(waits > 100 > 2 * data, f"expects saves to be no waits for data, got {data} of {waits} ms")
     judge.run(0, "", "--dry-run", "--report=needs.json", "--checkpoint=traced", "--parallelize=dp=2")
     needs = json.load(open(judge.place.folder / "needs.json"))
     copy = needs["checkpoint"]["largest_copy_bytes"]
@@ -185,6 +203,7 @@ def main():
         check_damage(judge)
         check_folders(judge)
         check_signals(judge)
+        check_evaluations(judge)
         check_costs(judge)
         print(f"{judge.failures} failures")
         raise SystemExit(1 if judge.failures else 0)

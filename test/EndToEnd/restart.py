@@ -233,13 +233,15 @@ def check_signals(judge):
         errors = judge.end(process, 130, f"go on with --resume={name}", f"signal to {name}")
         judge.expect("start 2" not in errors and len(judge.steps(name)) == 1,
                      f"signal to {name}: expects a save and no other start, got {errors}")
-    # A launcher need not end with 130.
-    judge.launcher("ends", "exec sleep 1000")
-    process = judge.start(*endless, "--checkpoint=none", "--launcher=./ends")
-    wait_for(lambda: judge.path("ends.starts").exists())
-    process.terminate()
-    judge.end(process, 143, "", "signal to a launcher")
-    judge.expect(len(judge.starts("ends")) == 1, "signal to a launcher: expects no other start")
+    # A launcher need not end with 130. mpirun does with 1, which means something else here.
+    for name, action, code in (("ends", "exec sleep 1000", 143), ("fails", "trap 'exit 1' TERM; sleep 1000 & wait", 130)):
+        judge.launcher(name, action)
+        process = judge.start(*endless, "--checkpoint=none", f"--launcher=./{name}")
+        wait_for(lambda: judge.path(f"{name}.starts").exists())
+        time.sleep(0.2)
+        process.terminate()
+        judge.end(process, code, "", f"signal to a launcher that {name}")
+        judge.expect(len(judge.starts(name)) == 1, f"signal to a launcher that {name}: expects no other start")
     process = judge.start(*endless, "--checkpoint=orphan", "--metrics=orphan.jsonl")
     wait_for_step(judge, "orphan", 1)
     process.kill()

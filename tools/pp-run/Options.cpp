@@ -11,6 +11,7 @@
 #include "Compile.h"
 #include "Data.h"
 #include "OptionTable.h"
+#include "OtherNames.h"
 #include "Supervisor.h"
 #include "pprt/Backend.h"
 #include "pprt/Launcher.h"
@@ -49,20 +50,17 @@ Status usageError(const std::string &message) {
   return Status(ExitCode::usage, message + " (see pp-run --help)");
 }
 
-Status unknownOption(std::string_view name, bool hasValue) {
+Status unknownOption(std::string_view name) {
   std::string message = "unknown option '--" + std::string(name) + "'";
+  if (const std::string ours = findOtherName(name); !ours.empty())
+    return usageError(message + ours);
+  if (isPlanKey(std::string(name)))
+    return usageError(message + ": it is a plan key; pass --parallelize=\"" +
+                      std::string(name) + "=...\"");
   for (const Option &option : optionTable())
     if (editDistance(name, option.name) <= 2)
       return usageError(message + ", did you mean '--" +
                         std::string(option.name) + "'?");
-  for (auto [other, ours] : {std::pair("pp-predict", "dry-run"),
-                             {"pp-memory-report", "memory-report"},
-                             {"pp-parallelize", "parallelize"}})
-    if (name == other)
-      return usageError(message + ", did you mean '--" + ours + "'?");
-  if (hasValue && isPlanKey(std::string(name)))
-    message += ": it is a plan key; pass --parallelize=\"" + std::string(name) +
-               "=...\"";
   return usageError(message);
 }
 
@@ -299,7 +297,7 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
         std::find_if(optionTable().begin(), optionTable().end(),
                      [&](const Option &o) { return o.name == name; });
     if (option == optionTable().end())
-      return unknownOption(name, hasValue);
+      return unknownOption(name);
     const std::string spelling = "'--" + std::string(name) + "'";
     if (!seen.insert(name).second)
       return usageError(spelling + " is given twice; give it once");

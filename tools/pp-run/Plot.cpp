@@ -24,6 +24,8 @@ static constexpr std::chrono::seconds kInterval(60);
 
 namespace {
 
+/// Radius of a mark.
+constexpr double kMark = 3;
 constexpr double kLeft = 70, kTop = 58, kWidth = 780, kHeight = 320,
                  kRight = 24, kFoot = 50;
 constexpr const char *kInk = "#333333", *kFaint = "#777777", *kGrid = "#e4e4e4",
@@ -78,7 +80,9 @@ public:
                         kFaint, "no step with a finite loss") +
              "</svg>\n";
     return text + drawGrid() + "<clipPath id=\"plot\">" +
-           svg::rectangle(kLeft, kTop, kWidth, kHeight, kInk) +
+           // Marks at the ends are whole.
+           svg::rectangle(kLeft - kMark, kTop - kMark, kWidth + 2 * kMark,
+                          kHeight + 2 * kMark, kInk) +
            "</clipPath>\n<g clip-path=\"url(#plot)\" fill=\"none\" "
            "stroke-linejoin=\"round\">\n" +
            drawRaw() + drawSmoothed() + drawEval() + "</g>\n" + drawLegend() +
@@ -184,7 +188,8 @@ private:
 
   std::string mark(double step, double value, const char *fill) const {
     return "<circle cx=\"" + svg::coordinate(x(step)) + "\" cy=\"" +
-           svg::coordinate(y(value)) + "\" r=\"3\" fill=\"" + fill + "\"/>\n";
+           svg::coordinate(y(value)) + "\" r=\"" + svg::coordinate(kMark) +
+           "\" fill=\"" + fill + "\"/>\n";
   }
 
   std::string drawSmoothed() const {

@@ -70,6 +70,7 @@ TEST(CheckpointIndex, NamesPartsThatTileTheirTensors) {
       [](auto &its) { its.parts[0].size = {}; },
       [](auto &its) { its.parts[2].first = {2, 0}; },
       [](auto &its) { its.parts[0].first = {UINT64_MAX, 0}; },
+      [](auto &its) { its.parts[0].rank = its.parts[1].rank; },
       [](auto &its) { its.shape = {6, 4}; },
       [](auto &its) { its.shape = {UINT64_MAX, 4}; },
       [](auto &its) { its.shape = {20}; }};

@@ -179,6 +179,10 @@ TEST_F(FilesTest, OutputThroughALinkReplacesItsTarget) {
   EXPECT_TRUE(writeFile(path("link"), "new", 3).ok());
   EXPECT_EQ(get("target"), "new");
   EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  std::filesystem::create_symlink("none", path("other"));
+  EXPECT_TRUE(writeFile(path("other"), "new", 3).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path("other")));
+  EXPECT_EQ(get("none"), "new");
 }
 
 TEST_F(FilesTest, WritableIsKnownWithoutWriting) {

@@ -324,6 +324,9 @@ TEST_F(FilesTest, MetricsAreLinesThatCanBeFollowed) {
   ASSERT_TRUE((*file)->add({2, NAN, 3}).ok());
   EXPECT_NE(get("metrics").find("{\"step\":2,\"loss\":null,\"ms\":3.0}\n"),
             std::string::npos);
+  // Another run does not touch them.
+  EXPECT_EQ(MetricsFile::create(name).status().code(), pprt::ExitCode::usage);
+  EXPECT_NE(get("metrics").find("{\"step\":2,"), std::string::npos);
   EXPECT_EQ(MetricsFile::create(path("no/folder")).status().code(),
             pprt::ExitCode::io);
   auto full = MetricsFile::create("/dev/full");

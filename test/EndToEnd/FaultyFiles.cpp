@@ -7,8 +7,9 @@
 // syncing, renaming, removing. kill: the process dies before it. half: a write
 // stores half its bytes, then the process dies. once: it fails (EIO). full: it
 // and all later ones fail (ENOSPC). slow: each takes N ms. hide: each look at
-// the file of a checkpoint's index fails (ESTALE). count: none fails; at the
-// end the number of changes is printed.
+// the file of a checkpoint's index fails (ESTALE). unaligned: writes past
+// the cache end halfway, and fail (EINVAL). count: none fails; at the end the
+// number of changes is printed.
 //
 //===----------------------------------------------------------------------===//
 #include <atomic>
@@ -108,6 +109,15 @@ ssize_t write(int descriptor, const void *data, size_t count) {
   if (fault.kind == "half" && fault.changes + 1 == fault.number) {
     (void)!its(descriptor, data, count / 2);
     raise(SIGKILL);
+  }
+  if (fault.kind == "unaligned" &&
+      (fcntl(descriptor, F_GETFL) & O_DIRECT) != 0) {
+    static std::atomic<bool> isRest{false};
+    if (!isRest.exchange(true))
+      return its(descriptor, data, count / 2);
+    isRest = false;
+    errno = EINVAL;
+    return -1;
   }
   return fault.fails() ? -1 : its(descriptor, data, count);
 }

@@ -175,11 +175,12 @@ static Expected<Batches> openHere(const Options &options,
 
 Expected<Batches> pp::run::openData(const Options &options, World &world,
                                     const ppx::ArtifactT &artifact,
-                                    uint64_t seed, bool readsHeldOut) {
+                                    uint64_t seed, bool evaluates) {
   DataOptions its = dataOptions(options, seed);
-  its.readsHeldOut = readsHeldOut;
-  if (readsHeldOut)
-    its.shuffle = false; // all of it is read, in any order
+  its.evaluates = evaluates;
+  its.readsHeldOut = evaluates && options.evaluatesHeldOut();
+  if (evaluates) // --shuffle is of --data
+    its.shuffle = std::nullopt;
   // Process 0 makes the tokens that others of its host then find.
   Expected<Batches> batches = Status();
   for (const bool isTurnOfFirst : {true, false}) {

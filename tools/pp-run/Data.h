@@ -15,12 +15,11 @@
 
 namespace pp::run {
 
-/// Opens the data, of which the tokenizer makes tokens first. Collective. With
-/// `readsHeldOut`, the part that --hold-out keeps.
+/// Opens the data, of which the tokenizer makes tokens first, to train on them
+/// or to evaluate. Collective.
 pprt::Expected<pprt::host::Batches>
 openData(const Options &options, pprt::World &world,
-         const pprt::ppx::ArtifactT &artifact, uint64_t seed,
-         bool readsHeldOut = false);
+         const pprt::ppx::ArtifactT &artifact, uint64_t seed, bool evaluates);
 
 /// The options that choose and order data, with this seed.
 pprt::host::DataOptions dataOptions(const Options &options, uint64_t seed);

@@ -62,24 +62,17 @@ Status pp::run::ofEvalData(const Status &status) {
   return Status(status.code(), text);
 }
 
-std::optional<bool> pp::run::orderOf(const std::string &evalData) {
-  return evalData.compare(0, 7, "tokens:") == 0 ? std::optional(false)
-                                                : std::nullopt;
-}
-
 Expected<std::unique_ptr<Evaluator>>
 Evaluator::open(const Options &options, const Compiled &program,
-                std::shared_ptr<World> world, uint64_t seed) {
+                std::shared_ptr<World> world, uint64_t seed, Saver *saver) {
   const ppx::ArtifactT &artifact = *program.artifact;
   Options ofEvaluation = options;
   if (!options.evaluatesHeldOut()) {
     ofEvaluation.data = options.evalData;
-    ofEvaluation.shuffle = orderOf(options.evalData);
     ofEvaluation.holdOut = 0;
   }
   Expected<Batches> batches =
-      openData(ofEvaluation, *world, artifact, seed,
-               /*readsHeldOut=*/options.evaluatesHeldOut());
+      openData(ofEvaluation, *world, artifact, seed, /*evaluates=*/true);
   Status status = ofEvalData(batches.status());
   if (status.ok() && !options.predict.empty() && world->process() == 0)
     status = checkPrediction(options, artifact);
@@ -100,6 +93,7 @@ Evaluator::open(const Options &options, const Compiled &program,
   evaluator->batches = &*evaluator->ownBatches;
   evaluator->ownSession = std::move(*session);
   evaluator->hasBegun = false;
+  evaluator->saver = saver;
   return evaluator;
 }
 
@@ -212,40 +206,42 @@ Evaluator::run(const Session &training, bool isLast) {
   return run(isLast);
 }
 
+/// Prints a line.
+static void tellEvaluation(const EvaluationReport &evaluation,
+                           uint64_t batches) {
+  std::cout << "eval loss " << evaluation.loss;
+  for (const auto &[name, values] : evaluation.metrics)
+    if (values.size() == 1)
+      std::cout << " | " << name << " " << values.front();
+  std::cout << " | " << batches << " batches" << std::endl;
+}
+
 Expected<std::optional<EvaluationReport>>
 Evaluator::makeUp(const Session &training, uint64_t step, std::string &lines) {
-  const std::optional<EvaluationReport> none;
   const bool isLast = step == options.steps;
   const size_t begin =
       lines.size() > 1 ? lines.rfind('\n', lines.size() - 2) + 1 : 0;
   bool isDueStill = false;
   if (isFirst() && isDue(step)) {
     const Expected<StepReport> last = parseStep(lines.substr(begin));
-    isDueStill =
-        !last || !last->evaluation || (isLast && !options.predict.empty());
+    isDueStill = last && std::isfinite(last->loss) &&
+                 (!last->evaluation || (isLast && !options.predict.empty()));
   }
   if (!world->agree({}, isDueStill).votes)
-    return none;
+    return std::optional<EvaluationReport>();
   Expected<std::optional<EvaluationReport>> evaluated = run(training, isLast);
   if (evaluated && !*evaluated)
     return Status(ExitCode::interrupted, "interrupted while it evaluates");
-  if (!evaluated || !isFirst() || begin == lines.size())
+  if (!evaluated || !isFirst())
     return evaluated;
-  const Expected<std::string> line =
-      addEvaluation(lines.substr(begin), **evaluated);
-  if (!line)
-    return line.status();
-  lines = lines.substr(0, begin) + *line + "\n";
+  // It was read before.
+  lines = lines.substr(0, begin) +
+          *addEvaluation(lines.substr(begin), **evaluated) + "\n";
+  if (!options.quiet) {
+    std::cout << "after step " << step << ": ";
+    tellEvaluation(**evaluated, steps());
+  }
   return evaluated;
-}
-
-void pp::run::tellEvaluation(const EvaluationReport &evaluation,
-                             uint64_t batches) {
-  std::cout << "eval loss " << evaluation.loss;
-  for (const auto &[name, values] : evaluation.metrics)
-    if (values.size() == 1)
-      std::cout << " | " << name << " " << values.front();
-  std::cout << " | " << batches << " batches" << std::endl;
 }
 
 Expected<std::optional<EvaluationReport>>
@@ -262,12 +258,17 @@ Evaluator::run(bool isLast, Stepper *judge, VerifyReport *verified) {
     if (mine.ok() && isEnd && file)
       mine = file->commit();
     const Verdict verdict =
-        world->agree(mine, !isEnd && interrupted() ? uint32_t(Vote::stops) : 0);
-    if (!verdict.first.ok() || verdict.votes || isEnd)
+        world->agree(mine, voteIf(!isEnd && interrupted(), Vote::stops) |
+                               (saver ? saver->votes() : 0));
+    const bool isStopped = verdict.votes & Vote::stops;
+    if (!verdict.first.ok() || isStopped || isEnd)
       file.reset();
     if (!verdict.first.ok())
       return verdict.first;
-    if (verdict.votes)
+    // An evaluation may take long.
+    if (saver)
+      saver->settle(verdict.votes);
+    if (isStopped)
       return std::optional<EvaluationReport>();
     if (isEnd)
       break;

@@ -18,14 +18,17 @@
 
 namespace pp::run {
 
+class Saver;
+
 class Evaluator {
 public:
   /// All calls are collective, but isDue(). Opens --eval-data; random data are
-  /// of `seed`. Fails (usage, io) if the data do not fit the program, or the
-  /// file of --predict cannot be written.
+  /// of `seed`. `saver`, if not null, goes on with a save under way. Fails
+  /// (usage, io) if the data do not fit the program, or the file of --predict
+  /// cannot be written.
   static pprt::Expected<std::unique_ptr<Evaluator>>
   open(const Options &options, const Compiled &program,
-       std::shared_ptr<pprt::World> world, uint64_t seed);
+       std::shared_ptr<pprt::World> world, uint64_t seed, Saver *saver);
   /// The same of a session that has begun, with its own values and batches.
   Evaluator(const Options &options, pprt::Session &session,
             const pprt::host::Batches &batches,
@@ -41,9 +44,9 @@ public:
   pprt::Expected<std::optional<pprt::host::EvaluationReport>>
   run(const pprt::Session &training, bool isLast);
   /// Evaluates a run that goes on after `step` steps, if it ended before it
-  /// could, and notes it in the last of `lines`, those of --metrics, which
-  /// process 0 has. A run that is done writes its predictions again. Nothing
-  /// if that is not due.
+  /// could; tells of it, and notes it in the last of `lines`, those of
+  /// --metrics, which process 0 has. A run that is done writes its predictions
+  /// again. Nothing if that is not due.
   pprt::Expected<std::optional<pprt::host::EvaluationReport>>
   makeUp(const pprt::Session &training, uint64_t step, std::string &lines);
   /// Evaluates the session's own values. `judge`, in process 0, evaluates the
@@ -51,13 +54,12 @@ public:
   pprt::Expected<std::optional<pprt::host::EvaluationReport>>
   run(bool isLast, Stepper *judge = nullptr,
       pprt::host::VerifyReport *verified = nullptr);
-  /// The number of batches of an evaluation.
-  uint64_t steps() const;
   /// Ends the session, if it has begun.
   pprt::Status end();
 
 private:
   struct Sums;
+  uint64_t steps() const;
   pprt::Status prepare(bool isLast);
   pprt::Status step(Sums &sums);
   pprt::Status compare(Stepper &judge, const pprt::host::Batch &batch,
@@ -70,19 +72,12 @@ private:
   std::shared_ptr<pprt::World> world;
   const pprt::host::Batches *batches = nullptr;
   pprt::Session *session = nullptr;
+  Saver *saver = nullptr;
   bool hasBegun = false;
   pprt::host::Batch batch;
   /// While predictions are written, in process 0.
   std::optional<pprt::host::TensorFile> file;
 };
-
-/// Prints a line.
-void tellEvaluation(const pprt::host::EvaluationReport &evaluation,
-                    uint64_t batches);
-
-/// The order in which an evaluation reads, if --shuffle has one for its data:
-/// that of the file.
-std::optional<bool> orderOf(const std::string &evalData);
 
 /// The same failure of --eval-data as of --data.
 pprt::Status ofEvalData(const pprt::Status &status);

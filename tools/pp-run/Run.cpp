@@ -320,7 +320,6 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     return status;
   if (options.evalOnly) {
     options.data = options.evalData;
-    options.shuffle = orderOf(options.evalData);
     options.resumesParametersOnly = true;
   }
   Source source;
@@ -357,7 +356,7 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   const uint64_t seed =
       goesOn ? resumed->checkpoint->index().seed : options.seed;
   Expected<Batches> batches =
-      openData(options, *world, *program.artifact, seed);
+      openData(options, *world, *program.artifact, seed, options.evalOnly);
   if (!batches)
     return options.evalOnly ? ofEvalData(batches.status()) : batches.status();
 
@@ -455,19 +454,17 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   std::unique_ptr<Evaluator> evaluator;
   if (!options.evalData.empty() && !options.evalOnly) {
     Expected<std::unique_ptr<Evaluator>> opened =
-        Evaluator::open(options, source.evaluation, world, seed);
+        Evaluator::open(options, source.evaluation, world, seed, saver.get());
     if (!opened)
       return opened.status();
     evaluator = std::move(*opened);
-    if (before > 0) {
-      auto evaluated = evaluator->makeUp(**session, before, resumed->metrics);
-      if (!evaluated)
-        return evaluated.status();
-      if (*evaluated && isDone)
-        report.evaluation = std::move(*evaluated);
-      if (report.evaluation && tells && !options.quiet)
-        tellEvaluation(*report.evaluation, evaluator->steps());
-    }
+  }
+  if (evaluator && before > 0) {
+    auto missed = evaluator->makeUp(**session, before, resumed->metrics);
+    if (!missed)
+      return missed.status();
+    if (isDone)
+      report.evaluation = std::move(*missed);
   }
   const bool isRight = !report.verify || report.verify->ok;
   std::optional<LastSteps> lastSteps;

@@ -138,16 +138,11 @@ Saver::open(const Options &options, Session &session, const Batches &batches,
 }
 
 uint32_t Saver::votes(uint64_t step) const {
-  uint32_t votes = 0;
   const bool isTime =
       options.saveEvery > 0
           ? step % options.saveEvery == 0
           : isFirst() && millisecondsSince(last) >= 1000. * options.saveSeconds;
-  if (isTime && step > begun)
-    votes |= Vote::saves;
-  if (underWay && task.isBusy())
-    votes |= Vote::writes;
-  return votes;
+  return votes() | voteIf(isTime && step > begun, Vote::saves);
 }
 
 bool Saver::haveAll(const Status &mine) const {

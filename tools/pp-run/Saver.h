@@ -57,10 +57,12 @@ public:
 
   /// Returns this process's votes after so many steps.
   uint32_t votes(uint64_t step) const;
+  /// The same between steps, where no save begins.
+  uint32_t votes() const {
+    return voteIf(underWay && task.isBusy(), Vote::writes);
+  }
   /// Goes on with the save under way, unless a process is still writing.
   void settle(uint32_t votes);
-  /// Waits for the save under way in all processes.
-  void finish();
   /// Begins to save the state after `step` steps, with none in flight.
   /// `lines` are those of --metrics of all of them.
   void save(uint64_t step, const std::string &lines);
@@ -88,6 +90,8 @@ private:
   pprt::Status agree(const pprt::Status &mine) const {
     return world.agree(mine).first;
   }
+  /// Waits for the save under way in all processes.
+  void finish();
   /// The same for its part that runs.
   void advance();
   /// The end of a save, of which all know whether it succeeded; `mine` says why

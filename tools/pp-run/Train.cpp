@@ -104,8 +104,8 @@ public:
   /// it makes of the parameters, if there is none.
   uint64_t firstFailed() const { return firstNonFinite.value_or(ended); }
   uint64_t stepsEnded() const { return ended; }
-  /// What ends the run, but not the step that it was noticed behind.
-  const Status &whatEnds() const { return ending; }
+  /// What ends the run, but not the step that it was noticed behind; once.
+  Status takeEnd() { return std::exchange(ending, {}); }
   /// Lines of --metrics of the first `steps` steps.
   std::string linesOf(uint64_t steps) const;
 
@@ -355,20 +355,16 @@ Status pp::run::train(Session &session, const Batches &batches,
     if (evaluator && evaluator->isDue(step))
       if (Status status = training.finish(); !status.ok())
         return fail(status);
-    // An evaluation may take long, and nothing is noticed meanwhile.
-    if (saver && evaluator && evaluator->isDue(step + 1))
-      saver->finish();
     asked += Clock::now() - ready; // no wait for data
     if (Status status = setBatch(session, batch, batches.rows()); !status.ok())
       return fail(status);
     if (Status status = training.step(asked); !status.ok())
       return fail(status);
-    end = training.whatEnds();
+    end = training.takeEnd();
   }
   if (Status status = training.finish(); !status.ok())
     return fail(status);
-  if (end.ok())
-    end = training.whatEnds();
+  end = join(end, training.takeEnd());
   if (end.ok() && !report.steps.empty() &&
       !std::isfinite(report.steps.back().loss))
     end = training.explainNonFinite();

@@ -61,12 +61,14 @@ struct DataTensor {
 /// Which of the data are read, and in which order.
 struct DataOptions {
   uint64_t seed = 0;
-  /// Whether each epoch has an order of its own; nothing: that of tokens has.
+  /// Whether each epoch has an order of its own; nothing: that of tokens has,
+  /// unless they are read for evaluation.
   std::optional<bool> shuffle = std::nullopt;
   /// The share at the end that is held out, from 0 to below 1.
   double holdOut = 0;
   /// Whether to read that share, instead of what is before it.
   bool readsHeldOut = false;
+  bool evaluates = false;
   /// How messages call the data; empty: by path.
   std::string name = "";
 };

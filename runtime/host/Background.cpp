@@ -52,7 +52,8 @@ Status pprt::host::forEachAtOnce(
   std::atomic<size_t> next{0};
   const auto work = [&](size_t thread) {
     for (size_t i; (i = next++) < count;)
-      ended[i] = body(i, thread);
+      if (ended[i] = body(i, thread); !ended[i].ok())
+        next = count; // the others need not begin
     return Status();
   };
   std::vector<Background> others(std::max<size_t>(std::min(count, threads), 1) -

@@ -217,6 +217,7 @@ Status Checkpoint::readPart(const SafeTensors &file, const ArgumentPart &part,
       known.insert(known.end(), run, end);
     run = end;
   }
+  buffers.resize(kAtOnce);
   if (Status status = forEachAtOnce(
           pieces.size(), kAtOnce,
           [&](size_t i, size_t thread) {

@@ -18,9 +18,6 @@
 using namespace pprt;
 using namespace pprt::host;
 
-/// Files: a digest is taken of one while the disk takes another.
-static constexpr size_t kAtOnce = 2;
-
 /// A part's copy.
 struct CheckpointCopy::Part {
   ArgumentPart part;

@@ -22,6 +22,10 @@ inline constexpr uint64_t kMostIndexBytes = uint64_t(64) << 20;
 /// each other, of so many digits each.
 inline constexpr uint64_t kPieceBytes = uint64_t(4) << 20, kDigits = 16;
 
+/// Files that are written, and pieces that are read, at once: a digest is taken
+/// of one while the disk is busy with another.
+inline constexpr size_t kAtOnce = 2;
+
 std::string rankFile(uint32_t rank);
 
 } // namespace pprt::host

@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <optional>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,14 +45,26 @@ std::string pprt::host::lockFile(const std::string &folder) {
   return folder + "/.lock";
 }
 
-bool pprt::host::isLocked(const std::string &folder) {
-  const int descriptor = ::open(lockFile(folder).c_str(), O_RDWR | O_CLOEXEC);
+/// A lock of a whole file, which its open description has.
+static struct flock wholeFile() {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+Expected<bool> pprt::host::isLocked(const std::string &folder) {
+  const std::string name = lockFile(folder);
+  const int descriptor = ::open(name.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0)
-    return false;
-  const bool isLocked =
-      ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    return errno == ENOENT ? Expected<bool>(false)
+                           : systemFailure(name, "open");
+  struct flock lock = wholeFile();
+  const Status status = ::fcntl(descriptor, F_OFD_GETLK, &lock) == 0
+                            ? Status()
+                            : systemFailure(name, "examine");
   ::close(descriptor);
-  return isLocked;
+  return status.ok() ? Expected<bool>(lock.l_type != F_UNLCK) : status;
 }
 
 /// Whether there is such a file. Fails (io) if the system does not say: what it
@@ -164,11 +175,10 @@ Expected<CheckpointFolder> CheckpointFolder::lock(const std::string &path) {
   if (Status status = syncFolder(parent); !status.ok())
     return status;
   // The system releases it when the process ends, however it ends.
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
-    (void)!::futimens(descriptor, nullptr); // now
+  struct flock lock = wholeFile();
+  if (::fcntl(descriptor, F_OFD_SETLK, &lock) == 0)
     return Expected<CheckpointFolder>(std::move(folder));
-  }
-  if (errno == EWOULDBLOCK)
+  if (errno == EAGAIN || errno == EACCES)
     return Status(ExitCode::usage,
                   path + ": expects a folder that no other run writes to, got "
                          "one that a running pp-run holds; give each run a "

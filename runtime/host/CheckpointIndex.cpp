@@ -204,15 +204,15 @@ Expected<CheckpointIndex> pprt::host::parseIndex(const std::string &name,
       !read(fieldOf(json, "seed"), index.seed) ||
       !read(fieldOf(json, "id"), index.id) ||
       !read(fieldOf(json, "plan"), index.plan) ||
-      !read(fieldOf(json, "model"), index.model) ||
       !read(fieldOf(json, "data"), index.data) ||
       !read(fieldOf(json, "data_fingerprint"), fingerprint) ||
       fingerprint > UINT32_MAX ||
       !read(fieldOf(json, "metrics_digest"), index.metricsDigest) ||
       !fieldOf(json, "inputs").is_object() ||
       !fieldOf(json, "tensors").is_object())
-    return malformed("step, seed, id, plan, model, data, data_fingerprint, "
+    return malformed("step, seed, id, plan, data, data_fingerprint, "
                      "metrics_digest, inputs and tensors");
+  (void)read(fieldOf(json, "model"), index.model); // which may lack
   for (const auto &item : fieldOf(json, "inputs").items())
     if (!read(item.value(), index.inputs[item.key()]))
       return malformed("a shape of '" + item.key() + "'");

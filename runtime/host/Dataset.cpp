@@ -145,7 +145,8 @@ pprt::host::openDataset(const std::string &specification,
     return status;
   const auto [kind, path] = split(specification);
   DataOptions options = given;
-  options.shuffle = given.shuffle.value_or(kind == "tokens" && !given.evaluates);
+  options.shuffle =
+      given.shuffle.value_or(kind == "tokens" && !given.evaluates);
   if (kind == "text")
     return openText(path, std::move(tensors), options);
   if (kind == "tokens")

@@ -28,7 +28,7 @@ static constexpr uint64_t maxPipeBytes = uint64_t(4) << 30;
 /// As many as Linux follows.
 static constexpr int kMostLinks = 40;
 /// Of writes that pass by the system's cache.
-static constexpr size_t kBlockBytes = size_t(1) << 20, kBlockAlignment = 4096;
+static constexpr size_t kBlockBytes = size_t(1) << 20;
 
 Status pprt::systemFailure(const std::string &path, const char *action) {
   return Status(ExitCode::io,
@@ -279,7 +279,7 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
 OutputFile::OutputFile(OutputFile &&other) noexcept
     : name(std::move(other.name)), temporary(std::move(other.temporary)),
       descriptor(other.descriptor), block(std::move(other.block)),
-      filled(other.filled), end(other.end) {
+      filled(other.filled), end(other.end), isDirect(other.isDirect) {
   other.descriptor = -1;
 }
 
@@ -311,7 +311,7 @@ bool pprt::writeAll(int descriptor, const void *data, size_t count) {
   return true;
 }
 
-/// Whether writes pass by the system's cache; not all file systems let them.
+/// Lets writes pass by the system's cache, or not; not all file systems can.
 static bool setDirect(int descriptor, bool isDirect) {
   const int flags = ::fcntl(descriptor, F_GETFL);
   return flags >= 0 &&
@@ -321,16 +321,17 @@ static bool setDirect(int descriptor, bool isDirect) {
 
 /// Writes the full block. Sets errno if that fails.
 bool OutputFile::writeBlock() {
-  const bool isWritten = setDirect(descriptor, true) &&
-                         writeAll(descriptor, block.get(), kBlockBytes);
+  if (end == 0)
+    isDirect = setDirect(descriptor, true);
+  bool isWritten = writeAll(descriptor, block.get(), kBlockBytes);
   // Some devices want another alignment, which may show behind a part.
-  if (!isWritten && !(setDirect(descriptor, false) &&
-                      ::lseek(descriptor, end, SEEK_SET) == end &&
-                      writeAll(descriptor, block.get(), kBlockBytes)))
-    return false;
+  if (!isWritten && std::exchange(isDirect, false))
+    isWritten = setDirect(descriptor, false) &&
+                ::lseek(descriptor, end, SEEK_SET) == end &&
+                writeAll(descriptor, block.get(), kBlockBytes);
   end += kBlockBytes;
   filled = 0;
-  return true;
+  return isWritten;
 }
 
 Status OutputFile::write(const void *data, size_t count) {
@@ -338,10 +339,8 @@ Status OutputFile::write(const void *data, size_t count) {
     return writeAll(descriptor, data, count) ? Status()
                                              : systemFailure(name, "write");
   if (!block)
-    block.reset(static_cast<std::byte *>(
-        std::aligned_alloc(kBlockAlignment, kBlockBytes)));
-  if (!block)
-    throw std::bad_alloc();
+    block.reset(
+        static_cast<std::byte *>(::operator new(kBlockBytes, kAlignment)));
   for (const auto *next = static_cast<const std::byte *>(data); count > 0;) {
     const size_t part = std::min(count, kBlockBytes - filled);
     std::memcpy(block.get() + filled, next, part);
@@ -355,7 +354,7 @@ Status OutputFile::write(const void *data, size_t count) {
 }
 
 Status OutputFile::commit() {
-  if (filled > 0 && !(setDirect(descriptor, false) &&
+  if (filled > 0 && !((!isDirect || setDirect(descriptor, false)) &&
                       writeAll(descriptor, block.get(), filled)))
     return systemFailure(name, "write");
   // The content is on disk before the name is, so that a power failure leaves

@@ -245,11 +245,11 @@ def check_signals(judge):
     process = judge.start(*endless, "--checkpoint=orphan", "--metrics=orphan.jsonl")
     wait_for_step(judge, "orphan", 1)
     process.kill()
-    lock = open(judge.path("orphan/.lock"))
+    lock = open(judge.path("orphan/.lock"), "r+")
 
     def is_free():
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         except BlockingIOError:
             return False

@@ -10,11 +10,14 @@
 #ifndef PP_RUN_CHECKPOINTWATCH_H
 #define PP_RUN_CHECKPOINTWATCH_H
 
+#include "pprt/Status.h"
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace pp::run {
 
@@ -27,23 +30,24 @@ public:
   /// Whether the job of this start has ended: it has had the folder, and has
   /// not had it for this time. False if it never had it.
   bool hasEndedFor(std::chrono::seconds time);
-  /// Whether a process has the folder, of which it is known that none takes it
-  /// now.
-  bool isTaken() const;
-  /// Looks what there is. Returns whether a checkpoint is newer than all that
-  /// there were at the last look.
-  bool findNewer();
+  /// Whether a process has the folder, as far as is known.
+  bool mayBeTaken() const;
+  /// Looks what there is. Returns whether the newest checkpoint is another than
+  /// at the last look. Fails (io), and knows what it knew, if the system does
+  /// not say.
+  pprt::Expected<bool> findNewer();
   /// The step of the newest one at the last look.
-  std::optional<uint64_t> step() const { return newestStep; }
+  std::optional<uint64_t> step() const {
+    return newest ? std::optional(newest->first) : std::nullopt;
+  }
 
 private:
-  using Time = std::filesystem::file_time_type;
+  /// A step, and when it was saved.
+  using Saved = std::pair<uint64_t, std::filesystem::file_time_type>;
 
   std::string folder;
-  std::optional<uint64_t> newestStep;
-  Time newest = Time::min();
-  Time taken = Time::min(); ///< last, before this start
-  bool wasTaken = false;    ///< in this start
+  std::optional<Saved> newest;
+  bool wasTaken = false; ///< in this start
   std::optional<std::chrono::steady_clock::time_point> leftAt;
 };
 

@@ -56,10 +56,14 @@ private:
   int awaitSignal(int milliseconds) const;
   /// Waits until no process of an earlier start writes to the checkpoints.
   void awaitFolder();
+  /// Whether the last start has saved something.
+  bool lookForNewer();
+  /// Waits for a moment, or a signal.
+  void pause();
   bool mayBeCured(int code) const;
-  /// Chooses the size of the next start. Returns why there is none; empty:
-  /// there is one.
-  std::string chooseNext();
+  /// Chooses the size of the start behind one with this end. Returns why there
+  /// is none; empty: there is one.
+  std::string chooseNext(int code);
   void tellOfNext(const std::string &end, const Command &next,
                   bool resumes) const;
 
@@ -105,18 +109,30 @@ static int codeOf(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+namespace {
+/// A code of pp-run behind which another start may succeed.
+struct Curable {
+  ExitCode code;
+  const char *words;
+};
+} // namespace
+
+static constexpr Curable kCurable[] = {
+    {ExitCode::hang, "hung"},
+    {ExitCode::io, "could not read or write"},
+    {ExitCode::device, "failed on a device"}};
+
+static const Curable *findCurable(int code) {
+  for (const Curable &its : kCurable)
+    if (code == int(its.code))
+      return &its;
+  return nullptr;
+}
+
 static std::string describeEnd(int code) {
   const std::string number = " (code " + std::to_string(code) + ")";
-  switch (ExitCode(code)) {
-  case ExitCode::hang:
-    return "hung" + number;
-  case ExitCode::io:
-    return "could not read or write" + number;
-  case ExitCode::device:
-    return "failed on a device" + number;
-  default:
-    break;
-  }
+  if (const Curable *its = findCurable(code))
+    return its->words + number;
   const int signal = code - 128;
   return signal > 0 && signal < NSIG
              ? "was ended by signal " + std::to_string(signal) + " (" +
@@ -154,12 +170,11 @@ bool Supervisor::mayBeCured(int code) const {
   // process, and above that with failures of their own.
   if (code > 128)
     return code != int(ExitCode::interrupted);
-  // A model that does not compile has this code, too, but not after a start.
-  // mpirun has it if it cannot reach a host.
+  // A model that does not compile has this code, too, but not behind a start
+  // that compiled it. mpirun has it if it cannot reach a host.
   if (code == int(ExitCode::doesNotCompile))
     return starts > 1 && !first.launcher.empty();
-  return code == int(ExitCode::hang) || code == int(ExitCode::io) ||
-         code == int(ExitCode::device);
+  return findCurable(code) != nullptr;
 }
 
 void Supervisor::become(const Command &command, pid_t parent) const {
@@ -225,16 +240,30 @@ Expected<int> Supervisor::runOnce(const Command &command) {
 
 void Supervisor::awaitFolder() {
   const auto end = Clock::now() + kLongestHold;
-  while (!isToldToEnd && Clock::now() < end && watch.isTaken()) {
-    const int signal = awaitSignal(200);
-    isToldToEnd |= signal > 0 && signal != SIGCHLD && signal != SIGTSTP;
-  }
+  while (!isToldToEnd && Clock::now() < end && watch.mayBeTaken())
+    pause();
 }
 
-std::string Supervisor::chooseNext() {
+bool Supervisor::lookForNewer() {
+  // A disk may be away for a moment.
+  const auto end = Clock::now() + kLongestHold;
+  Expected<bool> isNewer = watch.findNewer();
+  for (; !isNewer && !isToldToEnd && Clock::now() < end;
+       isNewer = watch.findNewer())
+    pause();
+  return isNewer && *isNewer;
+}
+
+void Supervisor::pause() {
+  const int signal = awaitSignal(200);
+  isToldToEnd |= signal > 0 && signal != SIGCHLD && signal != SIGTSTP;
+}
+
+std::string Supervisor::chooseNext(int code) {
   if (starts > options.restarts)
     return "as --restart=" + std::to_string(options.restarts) + " says";
-  if (options.isElastic && inVain > 0 && dp > 1) {
+  // Fewer devices read and write no better.
+  if (options.isElastic && inVain > 0 && dp > 1 && code != int(ExitCode::io)) {
     dp = nextDivisor(wholeDp, dp);
     inVain = 0;
   }
@@ -267,29 +296,38 @@ Status Supervisor::run() {
     const Expected<int> status = runOnce(command);
     if (!status)
       return status.status();
-    const int code = codeOf(*status);
+    // What a launcher does that has to be ended says nothing.
+    const int code = isOverdue ? int(ExitCode::hang) : codeOf(*status);
     // Without a message: the job has said why.
     const Status end(ExitCode(code), "");
     // mpirun has a code of its own for a job that was told to end.
     if (isToldToEnd && !first.launcher.empty() &&
         code == int(ExitCode::doesNotCompile))
       return Status(ExitCode::interrupted, "");
-    if (isToldToEnd || (!isOverdue && !mayBeCured(code)))
+    if (isToldToEnd || !mayBeCured(code))
       return end;
     // Until then it may save.
     awaitFolder();
+    const bool hasSaved = lookForNewer();
     if (isToldToEnd)
       return end;
-    const bool hasSaved = watch.findNewer();
     isOwn |= hasSaved;
+    if (isOverdue && isOwn && watch.step() >= options.steps) {
+      std::cerr << "pp-run: warning: all steps are saved, but the launcher had "
+                   "to be ended"
+                << std::endl;
+      return {};
+    }
     inVain = hasSaved ? 0 : inVain + 1;
     const std::string what =
         (isOverdue ? "the job has ended, but not its launcher"
                    : "the job " + describeEnd(code)) +
         (hasSaved ? "" : ", and nothing new is saved");
-    if (const std::string why = chooseNext(); !why.empty())
-      return Status(end.code(), what + "; gives up after start " +
-                                    std::to_string(starts) + ", " + why);
+    if (const std::string why = chooseNext(code); !why.empty()) {
+      std::cerr << "pp-run: error: " << what << "; gives up after start "
+                << starts << ", " << why << std::endl;
+      return end;
+    }
     const bool resumes = isOwn && watch.step();
     command = shrunk(first, wholeDp, dp);
     if (resumes)

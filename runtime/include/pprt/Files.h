@@ -13,8 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
+#include <new>
 #include <string>
 
 #pragma GCC visibility push(default)
@@ -89,8 +89,12 @@ private:
   void discard();
   bool writeBlock();
 
+  /// Writes past the system's cache want memory and places of this alignment.
+  static constexpr std::align_val_t kAlignment{4096};
   struct Freed {
-    void operator()(std::byte *block) const { std::free(block); }
+    void operator()(std::byte *block) const {
+      ::operator delete(block, kAlignment);
+    }
   };
 
   std::string name;
@@ -100,6 +104,7 @@ private:
   std::unique_ptr<std::byte, Freed> block; ///< what is not written yet
   size_t filled = 0;                       ///< bytes of it
   int64_t end = 0;                         ///< of what is written
+  bool isDirect = false; ///< whether writes pass by the system's cache
 };
 
 /// Writes all bytes. Returns false and sets errno if that fails.

@@ -38,7 +38,8 @@ private:
 };
 
 /// Calls body(i, thread) for all i < count, on up to `threads` threads, which
-/// are numbered from 0. Returns the failure of the least i.
+/// are numbered from 0. Begins none behind a failure, and returns that of the
+/// least i.
 Status
 forEachAtOnce(size_t count, size_t threads,
               const std::function<Status(size_t i, size_t thread)> &body);

@@ -20,7 +20,6 @@
 #include "pprt/Session.h"
 #include "pprt/host/SafeTensors.h"
 
-#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -101,15 +100,12 @@ private:
                    uint64_t width, size_t thread);
   Status read(const std::string &name, const std::vector<ElementRun> &runs);
 
-  /// Pieces: a digest is taken of one while the disk gives another.
-  static constexpr size_t kAtOnce = 2;
-
   std::string folder;
   CheckpointIndex its;
   std::map<uint32_t, SafeTensors> files; ///< by rank, while load() runs
   /// Rank, tensor and piece of what was compared.
   std::set<std::tuple<uint32_t, std::string, uint64_t>> checked;
-  std::array<std::vector<std::byte>, kAtOnce> buffers; ///< each for a piece
+  std::vector<std::vector<std::byte>> buffers; ///< each for a piece
 };
 
 /// A folder of checkpoints that this process alone writes to.
@@ -151,11 +147,11 @@ Expected<std::vector<uint64_t>> stepsOf(const std::string &folder);
 std::string stepFolder(const std::string &folder, uint64_t step);
 /// The index of a step's checkpoint, whose time is that of the checkpoint.
 std::string indexFile(const std::string &folder, uint64_t step);
-/// The file that lock() locks, whose time is that of the last lock.
+/// The file that lock() locks.
 std::string lockFile(const std::string &folder);
-/// Whether a running process has the folder. It is locked for a moment to see
-/// that, in which lock() may fail.
-bool isLocked(const std::string &folder);
+/// Whether a running process has the folder. Fails (io) if the system does not
+/// say.
+Expected<bool> isLocked(const std::string &folder);
 /// A file by which processes see whether they share the folder; clean() removes
 /// it.
 std::string probeFile(const std::string &folder, const std::string &run);

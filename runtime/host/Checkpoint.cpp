@@ -25,7 +25,7 @@ static Status bad(const std::string &message) {
 Expected<Checkpoint> Checkpoint::open(const std::string &path) {
   std::string folder = path;
   std::error_code error;
-  if (!std::filesystem::exists(path + "/" + kIndexFile, error)) {
+  if (!isCheckpoint(path)) {
     const Expected<std::vector<uint64_t>> steps = stepsOf(path);
     if (!steps)
       return steps.status();

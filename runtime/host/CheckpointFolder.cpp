@@ -41,6 +41,11 @@ std::string pprt::host::indexFile(const std::string &folder, uint64_t step) {
   return stepFolder(folder, step) + "/" + kIndexFile;
 }
 
+bool pprt::host::isCheckpoint(const std::string &folder) {
+  std::error_code error;
+  return fs::exists(folder + "/" + kIndexFile, error);
+}
+
 std::string pprt::host::lockFile(const std::string &folder) {
   return folder + "/.lock";
 }

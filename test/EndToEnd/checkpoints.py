@@ -99,9 +99,10 @@ def check_damage(judge):
     judge.run(0, 'goes on with weight_decay.of = "*.bias:0,*.weight:0" (was absent)\n', "--steps=6", "--resume=good",
               "--parallelize=dp=2 zero=1 weight_decay.of=*.bias:0,*.weight:0", quiet=())
     judge.run(2, "'--seed' expects the seed", *resume, "--resume=good", "--seed=1")
-    for file in "rank-0.safetensors", "more":
-        judge.run(2, "--save expects another file|in a checkpoint", *resume, "--resume=good",
-                  f"--save=good/step-4/{file}")
+    for folder, file in ("good", "step-4/rank-0.safetensors"), ("good", "step-4/more"), ("good", ".lock"), (
+            "good/step-4", "step-4/more"):
+        judge.run(2, "--save expects another file|of the checkpoints", *resume, f"--resume={folder}",
+                  f"--save=good/{file}")
     judge.run(2, "at least its 4", "--steps=3", "--parallelize=dp=2 zero=1", "--resume=good")
     judge.run(0, "", "--steps=4", "--parallelize=dp=2 zero=1", "--resume=good")
 

@@ -213,13 +213,16 @@ def check_elastic(judge):
 
 def check_overdue(judge):
     """A launcher that does not see that the job has ended, as mpirun does not without one of its hosts."""
-    judge.launcher("waits", '[ $start = 2 ] && exit 5; "$@"; exec sleep 1000')
-    process = judge.start("--steps=100000000", "--checkpoint=overdue", f"--save-every={EVERY}", "--restart=1",
+    judge.launcher("waits", '"$@"; exec sleep 1000')
+    process = judge.start("--steps=30000", "--checkpoint=overdue", "--save-every=5000", "--restart=1",
                           "--metrics=overdue.jsonl", "--launcher=./waits")
     wait_for_step(judge, "overdue", 1)
     time.sleep(2.5)
-    kill_at(judge, process, "overdue", EVERY, ranks)
-    judge.end(process, 5, "the job has ended, but not its launcher; start 2 of at most 2 goes on from step", "overdue")
+    kill_at(judge, process, "overdue", 5001, ranks)
+    # The job that is done then is done, whatever becomes of its launcher.
+    judge.end(process, 0, "the job has ended, but not its launcher; start 2 of at most 2 goes on from step|"
+              "all steps are saved, but the launcher had to be ended", "overdue")
+    judge.expect(judge.steps("overdue")[-1] == 30000, f"overdue: expects the last step, got {judge.steps('overdue')}")
 
 
 def check_signals(judge):
@@ -314,6 +317,7 @@ def check_usage(judge):
     for plan in "", "--parallelize=tp=2 dp=1", "--parallelize=plan=dp=2.plan":
         judge.run(2, "'--elastic=dp' expects dp of at least 2 in --parallelize, got '", *elastic, plan=plan)
     judge.run(2, "expects a model, whose plan it can change, got the artifact m.ppx", *elastic, model="m.ppx")
+    judge.run(2, "expects inputs that can be read again, got --data '/dev/null'", *elastic[1:], "--data=text:/dev/null")
     judge.run(2, "expects inputs that can be read again, got standard input", *elastic[1:], model="-")
     judge.expect(not judge.path("c").exists(), "usage errors: expects no folder")
     if shutil.which("mpirun"):

@@ -12,6 +12,7 @@
 #include "Data.h"
 #include "OptionTable.h"
 #include "OtherNames.h"
+#include "Run.h"
 #include "Supervisor.h"
 #include "pprt/Backend.h"
 #include "pprt/Launcher.h"
@@ -132,15 +133,13 @@ Status checkSupervised(const Options &result,
   if (seen.count("restart") && result.checkpoint.empty())
     return usageError("'--restart' needs '--checkpoint', to go on from");
   if (result.restarts > 0)
-    for (const std::string &path :
-         {result.input, result.data.substr(result.data.find(':') + 1),
-          result.evalData.substr(result.evalData.find(':') + 1)})
+    for (const NamedFile &input : inputsOf(result))
       if (std::error_code error;
-          path == "-" || (std::filesystem::exists(path, error) &&
-                          std::filesystem::is_other(path, error)))
+          input.path == "-" || std::filesystem::is_other(input.path, error))
         return usageError(
             "'--restart' expects inputs that can be read again, got " +
-            (path == "-" ? "standard input" : "'" + path + "'"));
+            (input.path == "-" ? "standard input"
+                               : input.what + " '" + input.path + "'"));
   if (!result.isElastic)
     return {};
   if (result.restarts == 0)

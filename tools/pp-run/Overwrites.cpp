@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Run.h"
 #include "pprt/Files.h"
+#include "pprt/host/Checkpoint.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -18,21 +19,29 @@
 using namespace pp::run;
 using namespace pprt;
 
-namespace {
-
-struct File {
-  /// The option that names it, or its kind.
-  std::string what;
-  std::string path;
-};
-
-} // namespace
-
 /// The path of `--data=KIND:PATH`; empty for another kind.
 static std::string pathOfData(const std::string &data,
                               const std::string &kind) {
   return data.compare(0, kind.size(), kind) == 0 ? data.substr(kind.size())
                                                  : "";
+}
+
+std::vector<NamedFile> pp::run::inputsOf(const Options &options) {
+  std::vector<NamedFile> inputs = {
+      {"the input", options.input},
+      {"--reference", options.reference},
+      {"--parameters", options.parameters},
+      {"--data", pathOfData(options.data, "text:")},
+      {"--data", pathOfData(options.data, "tokens:")},
+      {"--eval-data", pathOfData(options.evalData, "text:")},
+      {"--eval-data", pathOfData(options.evalData, "tokens:")},
+      {"--eval-program", options.evalProgram},
+      {"--tokenizer", options.tokenizer == "bytes" ? "" : options.tokenizer}};
+  inputs.erase(
+      std::remove_if(inputs.begin(), inputs.end(),
+                     [](const NamedFile &its) { return its.path.empty(); }),
+      inputs.end());
+  return inputs;
 }
 
 /// Whether `output` is a file with such a name in the folder that --data names.
@@ -55,41 +64,35 @@ static bool isInCheckpoint(const std::string &folder,
   std::error_code error;
   if (folder.empty() || output == "-")
     return false;
-  const std::filesystem::path
-      whole = std::filesystem::weakly_canonical(folder, error),
-      its = std::filesystem::weakly_canonical(output, error).parent_path();
-  return std::filesystem::exists(its / "index.json", error) &&
-         (its == whole || its.parent_path() == whole);
+  const auto resolve = [&](const std::string &path) {
+    return std::filesystem::weakly_canonical(path, error);
+  };
+  const std::filesystem::path whole = resolve(folder), file = resolve(output),
+                              its = file.parent_path();
+  return file == resolve(pprt::host::lockFile(folder)) ||
+         (pprt::host::isCheckpoint(its.string()) &&
+          (its == whole || its.parent_path() == whole));
 }
 
 Status pp::run::checkOverwrites(const Options &options,
                                 const std::string &planFile) {
-  const std::vector<File> outputs = {
+  const std::vector<NamedFile> outputs = {
       {"--save", options.save},       {"--report", options.report},
       {"--trace", options.trace},     {"--metrics", options.metrics},
       {"--plot", options.plot},       {"--memory-report", options.memoryReport},
       {"--predict", options.predict}, {"--code", options.code}};
-  const std::vector<File> inputs = {
-      {"the input", options.input},
-      {"--reference", options.reference},
-      {"--parameters", options.parameters},
-      {"--data", pathOfData(options.data, "text:")},
-      {"--data", pathOfData(options.data, "tokens:")},
-      {"--eval-data", pathOfData(options.evalData, "text:")},
-      {"--eval-data", pathOfData(options.evalData, "tokens:")},
-      {"--eval-program", options.evalProgram},
-      {"--tokenizer", options.tokenizer == "bytes" ? "" : options.tokenizer},
-      {"the plan", planFile}};
-  auto refuse = [](const File &output, const std::string &other) {
+  std::vector<NamedFile> inputs = inputsOf(options);
+  inputs.push_back({"the plan", planFile});
+  auto refuse = [](const NamedFile &output, const std::string &other) {
     return Status(ExitCode::usage, output.what +
                                        " expects another file, got '" +
                                        output.path + "', which is " + other);
   };
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const File &output = outputs[i];
+    const NamedFile &output = outputs[i];
     if (output.path.empty())
       continue;
-    for (const File &input : inputs)
+    for (const NamedFile &input : inputs)
       if (!input.path.empty() && isSameFile(input.path, output.path) &&
           !(input.what == "--parameters" && output.what == "--save"))
         return refuse(output, input.what[0] == '-' ? "that of " + input.what
@@ -104,7 +107,7 @@ Status pp::run::checkOverwrites(const Options &options,
     }
     for (const std::string &folder : {options.checkpoint, options.resume})
       if (isInCheckpoint(folder, output.path))
-        return refuse(output, "in a checkpoint");
+        return refuse(output, "of the checkpoints");
     for (size_t other = 0; other < i; ++other)
       if (!outputs[other].path.empty() &&
           isSameFile(outputs[other].path, output.path))

@@ -35,8 +35,15 @@ pprt::Status run(const Options &options);
 /// Prints why the program ends.
 void printError(const pprt::Status &failure);
 
-/// Fails (usage) if an output file is also an input, or the output of another
-/// option. `planFile` is an input; empty: none.
+struct NamedFile {
+  std::string what; ///< the option that names it, or its kind
+  std::string path;
+};
+/// The files that a run reads, but the plan's.
+std::vector<NamedFile> inputsOf(const Options &options);
+
+/// Fails (usage) if an output file is also an input, or in a checkpoint, or the
+/// output of another option. `planFile` is an input; empty: none.
 pprt::Status checkOverwrites(const Options &options,
                              const std::string &planFile);
 

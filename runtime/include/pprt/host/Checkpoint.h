@@ -141,6 +141,8 @@ private:
   int descriptor;
 };
 
+/// Whether a folder is a checkpoint.
+bool isCheckpoint(const std::string &folder);
 /// Returns the steps of a folder's checkpoints, ascending; none if there is no
 /// such folder. Fails (io) if the system does not say.
 Expected<std::vector<uint64_t>> stepsOf(const std::string &folder);

@@ -1,0 +1,326 @@
+# _walk.py - walks the graph of torch.export.
+#
+# SPDX-License-Identifier: Apache-2.0
+#
+# A node becomes a value of _text.py if it depends on an argument, and else the
+# tensor that PyTorch computes for it.
+"""From the nodes of an FX graph to the lines of a module."""
+
+import math
+import operator
+import os
+import re
+from dataclasses import dataclass
+
+import torch
+
+from ._known import print_known
+from ._model import ExportError
+from ._text import FLOATS, Graph, Value, number, quote
+
+ELEMENTS = {torch.float64: "f64", torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16",
+            torch.int64: "i64", torch.int32: "i32", torch.int8: "i8", torch.bool: "i1"}
+# Files of PyTorch and of this package, which are not the user's lines.
+NOT_THE_USERS = os.path.dirname(torch.__file__), os.path.dirname(__file__)
+# Checks that torch.export made while it traced.
+CHECKS = ("_assert_tensor_metadata", "_assert_async", "_assert_scalar", "sym_constrain_range")
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of a node's result."""
+    shape: tuple
+    element: str
+
+
+def element_of(tensor):
+    """pp's name of a tensor's element type, or None."""
+    return ELEMENTS.get(tensor.dtype)
+
+
+def tensor_bytes(tensor):
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+class Walker:
+    """What functions of the table know about: the graph, and where they are."""
+
+    def __init__(self, program, module, table):
+        self.graph = Graph()
+        self.module_name = type(module).__name__
+        self.training = module.training
+        self.table = table
+        self.program = program
+        self.node = None
+        self.values = {}  # node -> Value, tensor, or a list of them
+        self.names = {}  # value of an argument -> its name
+        self.inputs = {}  # value -> facts of the batch
+        self.examples = {}  # node of an input -> its example
+        self.outer = {}  # placeholder of an inlined graph -> node outside
+        self.after_labels = set()  # nodes that depend on labels
+        self.states = {}  # name -> (old value, new value)
+        self.printed = {}  # id of a known tensor -> (tensor, its value)
+        self.streams = 0
+        self.dropout = None
+        self.has_logits = False
+
+    # Arguments and results of @main.
+
+    def declare(self, name, shape, element, attributes):
+        if name in self.names.values():
+            raise ExportError(f"expects one argument of each name, got two of {quote(name)}: "
+                              "rename the input, or the parameter")
+        value = self.graph.argument(shape, element, attributes)
+        self.names[value] = name
+        return value
+
+    def declare_input(self, node, name, tensor, role, dims):
+        if element_of(tensor) is None:
+            raise ExportError(f"input {quote(name)}: {unknown_type(tensor.dtype)}")
+        if dims and len(dims) != tensor.ndim:
+            raise ExportError(f"expects a name in dims for each of {tensor.ndim} dimensions of {quote(name)}, "
+                              f"got {list(dims)}")
+        attributes = {"pp.name": quote(name), "pp.role": f"#pp.role<{role}>"}
+        value = self.declare(name, tensor.shape, element_of(tensor), attributes)
+        self.inputs[value] = {"attributes": attributes, "dims": dims}
+        self.examples[node] = tensor
+        self.values[node] = value
+        if role == "label":
+            self.after_labels.add(node)
+
+    def declare_known(self, node, tensor):
+        self.values[node] = tensor.detach()
+
+    def declare_kept(self, node, name, tensor, role):
+        """A parameter or state; under a second name the same."""
+        known = next((value for value, other in self.names.items() if other == name), None)
+        if known is None:
+            if element_of(tensor) is None:
+                raise ExportError(f"parameter {quote(name)}: {unknown_type(tensor.dtype)}")
+            known = self.declare(name, tensor.shape, element_of(tensor), {
+                "pp.name": quote(name), "pp.role": f"#pp.role<{role}>", "pp.init": initial(tensor)})
+            if role == "state":
+                self.states[name] = known, known
+        self.values[node] = known
+
+    def declare_new_state(self, name, value):
+        self.states[name] = self.states[name][0], value
+
+    def finish(self):
+        """Adds the new values of states, and what was found out about inputs."""
+        for name, (old, new) in self.states.items():
+            if old is not new:
+                self.graph.result(new, f"{{pp.name = {quote(name)}, pp.role = #pp.role<state>}}")
+        for value, facts in self.inputs.items():
+            dims = facts["dims"]
+            if dims is None and "bound" in facts and value.rank == 2:
+                dims = "batch", "sequence"
+            if dims:
+                facts["attributes"]["pp.dims"] = f"[{', '.join(map(quote, dims))}]"
+            if "bound" in facts:
+                facts["attributes"]["pp.bound"] = str(facts["bound"])
+
+    # The walk.
+
+    def run(self, graph_module):
+        """The values of the graph's results."""
+        for node in graph_module.graph.nodes:
+            self.node = node
+            if any(n in self.after_labels for n in node.all_input_nodes):
+                self.after_labels.add(node)
+            if node.op == "output":
+                results = node.args[0] if isinstance(node.args[0], (list, tuple)) else [node.args[0]]
+                return [self.values[n] if isinstance(n, torch.fx.Node) else n for n in results]
+            if node.op == "get_attr":
+                self.values[node] = operator.attrgetter(node.target)(graph_module)
+            elif node.op == "call_function":
+                self.values[node] = self.call(node)
+        raise AssertionError("a graph without results")
+
+    def call(self, node):
+        name = getattr(node.target, "__name__", str(node.target))
+        if name.startswith("wrap_with_"):
+            return self.inline(node)
+        args = torch.fx.node.map_arg(node.args, self.values.__getitem__)
+        kwargs = torch.fx.node.map_arg(node.kwargs, self.values.__getitem__)
+        if node.target is operator.getitem:
+            return args[0][args[1]]
+        if name.split(".")[0] in CHECKS:
+            return None
+        leaves = torch.utils._pytree.tree_leaves((args, kwargs))
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and name != "dropout.default" \
+                and not name.startswith("scaled_dot"):
+            self.fail(f"{node.target}: pp has random numbers in dropout alone: use torch.nn.Dropout")
+        if not any(isinstance(leaf, Value) for leaf in leaves):
+            return node.target(*args, **kwargs)
+        function = self.table.get(name)
+        if function is None:
+            self.fail(f"{node.target} has no form in pp: write it with other ops, or ask for it")
+        out = self.type_of(node.meta["val"])
+        self.graph.location = self.locate()
+        kwargs = {key: value for key, value in kwargs.items()
+                  if key not in ("layout", "device", "pin_memory", "memory_format", "implicit", "non_blocking")}
+        args, kwargs = torch.utils._pytree.tree_map(
+            lambda leaf: self.value(leaf) if isinstance(leaf, torch.Tensor) else leaf, (tuple(args), kwargs))
+        result = function(self, out, *args, **kwargs)
+        self.check(result, out)
+        return result
+
+    def check(self, result, out):
+        """The printed type is the one that PyTorch found."""
+        for value, type_ in zip(*((v if isinstance(v, list) else [v]) for v in (result, out))):
+            if value is not None and (value.shape, value.element) != (type_.shape, type_.element):
+                self.fail(f"internal error: {self.node.target} should have {type_}, got {value.type}")
+
+    def inline(self, node):
+        """A part under no_grad or autocast."""
+        place = next(i for i, arg in enumerate(node.args)
+                     if isinstance(arg, torch.fx.Node) and isinstance(self.values[arg], torch.fx.GraphModule))
+        part = self.values[node.args[place]]
+        for placeholder, given in zip((n for n in part.graph.nodes if n.op == "placeholder"), node.args[place + 1:]):
+            self.values[placeholder] = self.values[given]
+            self.outer[placeholder] = given
+            if given in self.after_labels:
+                self.after_labels.add(placeholder)
+        results = self.run(part)
+        if "grad" in node.target.__name__ and node.args[0] is False:
+            results = [self.graph.unary("stop_gradient", r) if isinstance(r, Value) else r for r in results]
+        return results
+
+    def type_of(self, value):
+        if isinstance(value, (list, tuple)):
+            return [self.type_of(v) for v in value]
+        if not isinstance(value, torch.Tensor):
+            return None
+        if any(not isinstance(size, int) for size in value.shape):
+            self.fail(f"{self.node.target} has a shape that depends on data, {list(value.shape)}: "
+                      "use a mask of fixed shape")
+        if element_of(value) is None:
+            self.fail(f"{self.node.target}: {unknown_type(value.dtype)}")
+        return Type(tuple(value.shape), element_of(value))
+
+    # Where we are.
+
+    def locate(self):
+        """Path of the module, and the user's line."""
+        stack = list((self.node.meta.get("nn_module_stack") or {}).values())
+        path = stack[-1][0].removeprefix("model").removeprefix(".") if stack else ""
+        if not path:  # the outermost module, or the loss
+            path = "loss" if self.node in self.after_labels else self.module_name
+        return (path, *self.source())
+
+    def source(self):
+        frames = re.findall(r'File "([^"]+)", line (\d+)', self.node.meta.get("stack_trace") or "")
+        for file, line in reversed(frames):
+            if not file.startswith(NOT_THE_USERS):
+                return file, int(line)
+        return (None, 0)
+
+    def fail(self, message):
+        path, file, line = self.locate()
+        raise ExportError(f"{f'{file}:{line}: ' if file else ''}at {path}: {message}")
+
+    # Services for the functions of the table.
+
+    def value(self, value):
+        """A known tensor as a value."""
+        if isinstance(value, Value):
+            return value
+        tensor, printed = self.printed.get(id(value), (None, None))
+        if tensor is None:
+            if element_of(value) is None:
+                self.fail(unknown_type(value.dtype))
+            array = value.detach().float() if value.dtype in (torch.bfloat16, torch.float16) else value.detach()
+            printed = print_known(self.graph, array.numpy(), element_of(value), lambda i: tensor_bytes(value[i]))
+            self.printed[id(value)] = value, printed
+        return printed
+
+    def known(self, array):
+        return self.value(torch.from_numpy(array))
+
+    def bound(self, value, size):
+        """Notes that inputs behind `value` are indices below `size`. Returns
+        whether they alone make it."""
+        if value in self.inputs and value.element not in FLOATS:
+            facts = self.inputs[value]
+            facts["bound"] = min(size, facts.get("bound", size))
+            return True
+        if value.op in ("reshape", "transpose", "slice", "broadcast", "convert", "stop_gradient"):
+            return self.bound(value.operands[0], size)
+        if value.op in ("pad", "concatenate"):
+            return all([self.bound(v, size) for v in value.operands])
+        if value.op == "select":
+            return all([self.bound(v, size) for v in value.operands[1:]])
+        return value.op == "iota"
+
+    def ignored_labels(self, ignore):
+        """Of a loss, which labels are `ignore` in every batch, as a numpy array;
+        None if that depends on the batch."""
+        target = self.node.args[1]
+        first, second, example = (self.evaluate(target, fill) for fill in (0, 1, None))
+        if first is None:
+            return None
+        always = (first == ignore) & (second == ignore)
+        is_given = (first == 0) & (second == 1)
+        if not (always | is_given).all() or ((example == ignore) & ~always).any():
+            return None
+        return always.numpy()
+
+    def evaluate(self, node, fill):
+        """The tensor of a node for inputs that are all `fill`, or the examples;
+        None if it depends on parameters."""
+        node = self.outer.get(node, node)
+        value = self.values.get(node)
+        if isinstance(value, torch.Tensor):
+            return value
+        if node in self.examples:
+            example = self.examples[node]
+            return example if fill is None else torch.full_like(example, fill)
+        if node.op != "call_function":
+            return None
+        found = {n: self.evaluate(n, fill) for n in node.all_input_nodes}
+        if any(v is None for v in found.values()):
+            return None
+        return node.target(*torch.fx.node.map_arg(node.args, found.__getitem__),
+                           **torch.fx.node.map_arg(node.kwargs, found.__getitem__))
+
+    def name_logits(self, value):
+        """Names what the first loss compares with labels, for --predict."""
+        if not self.has_logits:
+            self.graph.name(value, "logits", ["batch"] + [""] * (value.rank - 1))
+            self.has_logits = True
+
+    def dropout_states(self):
+        """Seed and step, which counts up."""
+        if self.dropout is None:
+            seed = self.declare("dropout.seed", (), "i64", {
+                "pp.name": '"dropout.seed"', "pp.role": "#pp.role<state>",
+                "pp.init": f"#pp.init<uniform, 0.0, {number(2**62, 'f64')}>"})
+            step = self.declare("dropout.step", (), "i32", {
+                "pp.name": '"dropout.step"', "pp.role": "#pp.role<state>", "pp.init": "#pp.init<zeros>"})
+            self.states["dropout.seed"] = seed, seed
+            self.states["dropout.step"] = step, self.graph.shift(step, 1)
+            self.dropout = seed, step
+        return self.dropout
+
+    def next_stream(self):
+        self.streams += 1
+        return self.streams - 1
+
+
+def unknown_type(dtype):
+    if dtype.is_complex:
+        return f"pp has no complex numbers, got {dtype}: compute with real and imaginary parts, " \
+               "for rotary positions with cos and sin"
+    return f"expects one of {', '.join(str(d).removeprefix('torch.') for d in ELEMENTS)}, got {dtype}: convert it"
+
+
+def initial(tensor):
+    """How a run without a file of parameters begins: with values like these."""
+    values = tensor.detach().double()
+    mean = values.mean().item() if values.numel() else 0.0
+    deviation = values.std(correction=0).item() if values.numel() else 0.0
+    if not math.isfinite(mean + deviation) or deviation == 0:
+        return "#pp.init<zeros>" if mean == 0 or not math.isfinite(mean) else \
+            f"#pp.init<constant, {number(mean, 'f64')}>"
+    return f"#pp.init<normal, {number(mean, 'f64')}, {number(deviation, 'f64')}>"

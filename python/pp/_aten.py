@@ -7,6 +7,8 @@
 # to the result's type first, as PyTorch does.
 """The table from ATen ops to functions that print them."""
 
+import math
+
 from ._text import FLOATS, Value
 
 OPS = {}  # name of an ATen op, "add.Tensor" -> function
@@ -393,9 +395,16 @@ def cumsum(x, out, a, dimension, dtype=None):
 
 
 @op("embedding.default")
-def embedding(x, out, table, indices, *_):
+def embedding(x, out, table, indices, padding=-1, *_):
+    """The row of the padding has no gradient."""
+    g = x.graph
     x.bound(indices, table.shape[0])
-    return x.graph.gather(table, indices, 0)
+    rows = g.gather(table, indices, 0)
+    if padding < 0:
+        return rows
+    is_padding = g.compare("eq", indices, g.splat(padding, indices.shape, indices.element))
+    wide = g.broadcast(is_padding, range(indices.rank), rows.shape)
+    return g.select(wide, g.unary("stop_gradient", rows), rows)
 
 
 @op("index_select.default")
@@ -429,24 +438,89 @@ def gather(x, out, a, dimension, indices, sparse_grad=False):
 
 @op("index.Tensor")
 def index(x, out, a, indices):
-    """Indices of neighbouring dimensions become one index into their product."""
+    """Indices that count along a dimension of the result make a batch dimension;
+    the others become one index into the product of their dimensions."""
     g = x.graph
     places = [d for d, i in enumerate(indices) if i is not None]
     if any(indices[d].element == "i1" for d in places):
         x.fail("indexing by a mask makes a shape that depends on data: use torch.where")
     if places != list(range(places[0], places[-1] + 1)):
-        x.fail("indices of dimensions that are not neighbours have no op in pp: transpose first")
-    shape = out.shape[places[0]:len(out.shape) - (a.rank - 1 - places[-1])]
-    flat = None
+        x.fail("indices of dimensions that are not neighbours have no form in pp: transpose first")
+    first, last = places[0], places[-1]
+    shape = out.shape[first:len(out.shape) - (a.rank - 1 - last)]
+    batch = {}  # dimension of a -> dimension of the indices along which it counts
     for d in places:
-        i = g.expand(g.convert(indices[d], "i64"), shape)
-        if not x.bound(i, a.shape[d]):
-            negative = g.compare("lt", i, g.splat(0, shape, "i64"))
-            i = g.select(negative, g.shift(i, a.shape[d]), i)
-        flat = i if flat is None else g.binary("add", g.scale(flat, a.shape[d]), i)
-    merged = a.shape[:places[0]] + (-1,) + a.shape[places[-1] + 1:]
-    size = 1
-    for d in places:
-        size *= a.shape[d]
-    merged = [size if n == -1 else n for n in merged]
-    return take(x, g.reshape(a, merged), places[0], flat)
+        along = counted(indices[d], a.shape[d], shape)
+        if along is not None and along not in batch.values() and \
+                all(varies_not(indices[other], along, shape) for other in places if other != d):
+            batch[d] = along
+    rest = [d for d in places if d not in batch]
+    others = [d for d in range(a.rank) if d not in places]
+    table = g.transpose(a, [*batch, *rest, *others])
+    outer = list(batch.values())
+    inner = [d for d in range(len(shape)) if d not in outer]
+    sizes, back = [shape[d] for d in outer], [(outer + inner).index(d) for d in range(len(shape))]
+    tail = [a.shape[d] for d in others]
+    if rest:
+        table = g.reshape(table, [*sizes, math.prod(a.shape[d] for d in rest), *tail])
+        flat = flat_index(x, [indices[d] for d in rest], [a.shape[d] for d in rest], shape)
+        taken = g.gather(table, g.transpose(flat, outer + inner), len(batch))
+    else:
+        wide = [*sizes, *(shape[d] for d in inner), *tail]
+        kept = [*range(len(outer)), *range(len(shape), len(wide))]
+        taken = g.broadcast(table, kept, wide)
+    taken = g.transpose(taken, back + list(range(len(shape), taken.rank)))
+    # Dimensions of a before the indexed ones come before those of the indices.
+    k = len(shape)
+    return g.transpose(taken, [*range(k, k + first), *range(k), *range(k + first, taken.rank)])
+
+
+def counted(i, size, shape):
+    """The dimension of the result along which a known index is 0, 1, ..., size - 1."""
+    known = i.facts.get("known")
+    if known is None or known.numel() != size or [n for n in known.shape if n != 1] != [size]:
+        return None
+    along = len(shape) - known.dim() + max(d for d, n in enumerate(known.shape) if n == size)
+    return along if known.flatten().tolist() == list(range(size)) else None
+
+
+def varies_not(i, along, shape):
+    """Whether an index, repeated to `shape`, is the same along a dimension."""
+    d = along - (len(shape) - i.rank)
+    return d < 0 or i.shape[d] == 1
+
+
+def flat_index(x, indices, sizes, shape):
+    """One index into the product of dimensions; what is negative counts from the
+    end."""
+    g, flat = x.graph, None
+    for i, size in zip(indices, sizes):
+        i = g.expand(g.convert(i, "i64"), shape)
+        if not x.bound(i, size):
+            i = g.select(g.compare("lt", i, g.splat(0, shape, "i64")), g.shift(i, size), i)
+        flat = i if flat is None else g.binary("add", g.scale(flat, size), i)
+    return flat
+
+
+@op("copy.default")
+def copied(x, out, a, source, *_):
+    return operand(x, out, source)
+
+
+@op("slice_scatter.default")
+def slice_scatter(x, out, a, source, dimension=0, start=None, end=None, step=1):
+    """What lies before, the source, what lies behind."""
+    g, dimension = x.graph, dimension % a.rank
+    begin, limit, stride = slice(start, end, step).indices(a.shape[dimension])
+    if stride != 1:
+        x.fail("assignment to a slice with a stride has no form in pp: use torch.where")
+    parts = [g.slice_along(a, dimension, 0, begin), g.convert(source, out.element),
+             g.slice_along(a, dimension, max(begin, limit), a.shape[dimension])]
+    return g.concatenate([part for part in parts if part.shape[dimension]], dimension)
+
+
+@op("select_scatter.default")
+def select_scatter(x, out, a, source, dimension, index):
+    dimension, index = dimension % a.rank, index % a.shape[dimension]
+    row = x.graph.reshape(source, a.shape[:dimension] + (1,) + a.shape[dimension + 1:])
+    return slice_scatter(x, out, a, row, dimension, index, index + 1)

@@ -232,6 +232,7 @@ class Walker:
                 self.fail(unknown_type(value.dtype))
             array = value.detach().float() if value.dtype in (torch.bfloat16, torch.float16) else value.detach()
             printed = print_known(self.graph, array.numpy(), element_of(value), lambda i: tensor_bytes(value[i]))
+            printed.facts["known"] = value
             self.printed[id(value)] = value, printed
         return printed
 

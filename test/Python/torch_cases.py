@@ -61,3 +61,138 @@ def gpt2():
         n_layer=2, n_embd=16, n_head=4, n_positions=SEQUENCE, vocab_size=VOCABULARY, attn_pdrop=0, embd_pdrop=0,
         resid_pdrop=0, attn_implementation="eager", use_cache=False, bos_token_id=0, eos_token_id=0))
     return randomize(module), None, tokens(), {}
+
+
+@case
+def llama():
+    from transformers import LlamaConfig, LlamaForCausalLM
+    module = LlamaForCausalLM(LlamaConfig(
+        num_hidden_layers=2, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
+        vocab_size=VOCABULARY, max_position_embeddings=SEQUENCE, attn_implementation="eager", use_cache=False,
+        attention_bias=True, bos_token_id=0, eos_token_id=0))
+    return randomize(module), None, tokens(), {}
+
+
+def masks(g):
+    """1 for the tokens of a sequence, 0 behind them."""
+    lengths = torch.randint(SEQUENCE // 2, SEQUENCE + 1, (BATCH, 1), generator=g)
+    return (torch.arange(SEQUENCE)[None, :] < lengths).long()
+
+
+@case
+def bert():
+    from transformers import BertConfig, BertForSequenceClassification
+    module = BertForSequenceClassification(BertConfig(
+        num_hidden_layers=2, hidden_size=16, intermediate_size=32, num_attention_heads=4, vocab_size=VOCABULARY,
+        max_position_embeddings=SEQUENCE, hidden_dropout_prob=0, attention_probs_dropout_prob=0,
+        attn_implementation="eager", num_labels=3))
+    return randomize(module), None, [
+        batch | {"labels": torch.arange(BATCH) % 3} for batch in tokens(False, attention_mask=masks)], {}
+
+
+def images(labels, classes, size=16, name="pixel_values"):
+    def make(g):
+        return {name: torch.randn(BATCH, 3, size, size, generator=g),
+                "labels": torch.randint(0, classes, (BATCH, *labels), generator=g)}
+    return batches(make)
+
+
+@case
+def vit():
+    from transformers import ViTConfig, ViTForImageClassification
+    module = ViTForImageClassification(ViTConfig(
+        num_hidden_layers=2, hidden_size=16, intermediate_size=32, num_attention_heads=4, image_size=16, patch_size=4,
+        hidden_dropout_prob=0, attention_probs_dropout_prob=0, attn_implementation="eager", num_labels=5))
+    return randomize(module), None, images((), 5), {}
+
+
+@case
+def resnet():
+    from transformers import ResNetConfig, ResNetForImageClassification
+    module = ResNetForImageClassification(ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 16], depths=[2, 2], layer_type="basic", num_labels=5))
+    # A sum over the batch exists only after all micro-batches.
+    return randomize(module), None, images((), 5), {"plans": ("dp=2", "tp=2", "pp=2", "dp=2 zero=3")}
+
+
+@case
+def mistral():
+    from transformers import MistralConfig, MistralForCausalLM
+    module = MistralForCausalLM(MistralConfig(
+        num_hidden_layers=2, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
+        vocab_size=VOCABULARY, max_position_embeddings=SEQUENCE, sliding_window=4, attn_implementation="eager",
+        use_cache=False, bos_token_id=0, eos_token_id=0))
+    return randomize(module), None, tokens(), {}
+
+
+@case
+def gemma():
+    from transformers import GemmaConfig, GemmaForCausalLM
+    module = GemmaForCausalLM(GemmaConfig(
+        num_hidden_layers=2, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=1,
+        head_dim=8, vocab_size=VOCABULARY, max_position_embeddings=SEQUENCE, attn_implementation="eager",
+        use_cache=False, bos_token_id=0, eos_token_id=0, pad_token_id=0))
+    return randomize(module), None, tokens(), {}
+
+
+@case
+def t5():
+    from transformers import T5Config, T5ForConditionalGeneration
+    module = T5ForConditionalGeneration(T5Config(
+        num_layers=2, num_decoder_layers=2, d_model=16, d_kv=4, d_ff=32, num_heads=4, vocab_size=VOCABULARY,
+        relative_attention_num_buckets=8, dropout_rate=0, use_cache=False, decoder_start_token_id=0))
+    return randomize(module), None, tokens(), {}
+
+
+class UNet(torch.nn.Module):
+    """Two levels, with group norm, a transposed convolution and a skip."""
+
+    def __init__(self, width=8, classes=3):
+        super().__init__()
+        layer = lambda a, b: torch.nn.Sequential(torch.nn.Conv2d(a, b, 3, padding=1), torch.nn.GroupNorm(4, b),
+                                                 torch.nn.SiLU())
+        self.down, self.middle = layer(3, width), layer(width, 2 * width)
+        self.up = torch.nn.ConvTranspose2d(2 * width, width, 2, stride=2)
+        self.last = torch.nn.Sequential(layer(2 * width, width), torch.nn.Conv2d(width, classes, 1))
+
+    def forward(self, image):
+        skip = self.down(image)
+        low = self.middle(F.max_pool2d(skip, 2))
+        return self.last(torch.cat([skip, self.up(low)], dim=1))
+
+
+@case
+def unet():
+    return randomize(UNet()), F.cross_entropy, images((8, 8), 3, size=8, name="image"), {}
+
+
+class Tagger(torch.nn.Module):
+    """An LSTM over embedded tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(VOCABULARY, 8)
+        self.lstm = torch.nn.LSTM(8, 12, num_layers=2, batch_first=True)
+        self.head = torch.nn.Linear(12, VOCABULARY)
+
+    def forward(self, input_ids):
+        return self.head(self.lstm(self.embedding(input_ids))[0])
+
+
+def each_token(logits, labels):
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+@case
+def lstm():
+    return randomize(Tagger()), each_token, tokens(), {}
+
+
+@case
+def mixtral():
+    from transformers import MixtralConfig, MixtralForCausalLM
+    module = MixtralForCausalLM(MixtralConfig(
+        num_hidden_layers=2, hidden_size=16, intermediate_size=24, num_attention_heads=4, num_key_value_heads=2,
+        vocab_size=VOCABULARY, max_position_embeddings=SEQUENCE, num_local_experts=4, num_experts_per_tok=2,
+        attn_implementation="eager", use_cache=False, bos_token_id=0, eos_token_id=0))
+    return randomize(module), None, tokens(), {}

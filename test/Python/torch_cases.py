@@ -194,5 +194,6 @@ def mixtral():
     module = MixtralForCausalLM(MixtralConfig(
         num_hidden_layers=2, hidden_size=16, intermediate_size=24, num_attention_heads=4, num_key_value_heads=2,
         vocab_size=VOCABULARY, max_position_embeddings=SEQUENCE, num_local_experts=4, num_experts_per_tok=2,
-        attn_implementation="eager", use_cache=False, bos_token_id=0, eos_token_id=0))
+        attn_implementation="eager", experts_implementation="batched_mm", use_cache=False, bos_token_id=0,
+        eos_token_id=0))
     return randomize(module), None, tokens(), {}

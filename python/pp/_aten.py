@@ -1,4 +1,4 @@
-# _aten.py - what the ops of ATen are in pp: elements, shapes, indexing.
+# _aten.py - what the ops of ATen are in pp: elements, shapes, reductions.
 #
 # SPDX-License-Identifier: Apache-2.0
 #
@@ -6,8 +6,6 @@
 # arrive as values of _text.py. Elementwise ops convert and repeat their operands
 # to the result's type first, as PyTorch does.
 """The table from ATen ops to functions that print them."""
-
-import math
 
 from ._text import FLOATS, Value
 
@@ -187,6 +185,121 @@ def softplus(x, out, a, beta=1, threshold=20):
     direct = g.compare("gt", inner, operand(x, out, threshold))
     soft = g.unary("log1p", g.unary("exp", g.select(direct, operand(x, out, 0), inner)))
     return g.select(direct, a, scaled(x, soft, 1 / beta))
+
+
+@op("floor.default")
+def floor(x, out, a):
+    """Converted to an integer, a number loses its fraction; one below it, then, if
+    that is larger. Beyond 2^52 all numbers of f64 are whole."""
+    g = x.graph
+    whole = g.unary("stop_gradient", g.convert(g.convert(a, "i64"), a.element))
+    lower = g.select(g.compare("gt", whole, a), g.shift(whole, -1), whole)
+    is_small = g.compare("lt", g.unary("abs", a), operand(x, out, 2.0**52))
+    return g.unary("stop_gradient", g.select(is_small, lower, a))
+
+
+@op("ceil.default")
+def ceil(x, out, a):
+    return x.graph.unary("neg", floor(x, out, x.graph.unary("neg", a)))
+
+
+@op("round.default")
+def round_(x, out, a):
+    """Halves go to the even neighbour."""
+    g, lower = x.graph, floor(x, out, a)
+    fraction, half = g.binary("sub", a, lower), operand(x, out, 0.5)
+    is_odd = g.compare("ne", lower, g.scale(floor(x, out, g.scale(lower, 0.5)), 2))
+    up = g.binary("or", g.compare("gt", fraction, half), g.binary("and", g.compare("eq", fraction, half), is_odd))
+    return g.unary("stop_gradient", g.select(up, g.shift(lower, 1), lower))
+
+
+@op("trunc.default")
+def trunc(x, out, a):
+    g = x.graph
+    return g.binary("mul", g.unary("sign", a), floor(x, out, g.unary("abs", a)))
+
+
+@op("remainder.Scalar", "remainder.Tensor")
+def remainder(x, out, a, b):
+    """It has the sign of the divisor."""
+    g, a, b = x.graph, operand(x, out, a), operand(x, out, b)
+    if out.element in FLOATS:
+        return g.binary("sub", a, g.binary("mul", floor(x, out, g.binary("div", a, b)), b))
+    rest = g.binary("sub", a, g.binary("mul", g.binary("div", a, b), b))
+    zero = operand(x, out, 0)
+    is_other = g.compare("lt", g.binary("mul", g.unary("sign", rest), g.unary("sign", b)), zero)
+    return g.select(is_other, g.binary("add", rest, b), rest)
+
+
+@op("div.Tensor_mode", "div.Scalar_mode")
+def div_rounded(x, out, a, b, rounding_mode=None):
+    g = x.graph
+    if rounding_mode is None:
+        return div(x, out, a, b)
+    if out.element in FLOATS:
+        return (floor if rounding_mode == "floor" else trunc)(x, out, div(x, out, a, b))
+    if rounding_mode == "trunc":
+        return div(x, out, a, b)
+    a, b = operand(x, out, a), operand(x, out, b)
+    return g.binary("div", g.binary("sub", a, remainder(x, out, a, b)), b)
+
+
+@op("floor_divide.default")
+def floor_divide(x, out, a, b):
+    return div_rounded(x, out, a, b, "floor")
+
+
+@op("isnan.default")
+def isnan(x, out, a):
+    return x.graph.compare("ne", a, a)
+
+
+@op("isinf.default")
+def isinf(x, out, a):
+    g = x.graph
+    return g.compare("eq", g.unary("abs", a), g.splat(float("inf"), a.shape, a.element))
+
+
+@op("bitwise_xor.Tensor", "logical_xor.default")
+def xor(x, out, a, b):
+    if out.element != "i1":
+        x.fail("exclusive or of integers has no op in pp: use bool tensors")
+    return x.graph.compare("ne", operand(x, out, a), operand(x, out, b))
+
+
+@op("log2.default")
+def log2(x, out, a):
+    return x.graph.scale(x.graph.unary("log", operand(x, out, a)), 1.4426950408889634)
+
+
+@op("exp2.default")
+def exp2(x, out, a):
+    return x.graph.unary("exp", x.graph.scale(operand(x, out, a), 0.6931471805599453))
+
+
+@op("tan.default")
+def tan(x, out, a):
+    return x.graph.binary("div", x.graph.unary("sin", a), x.graph.unary("cos", a))
+
+
+@op("expm1.default")
+def expm1(x, out, a):
+    """exp(a) - 1 as tanh(a / 2) (exp(a) + 1), which is exact for small a, too."""
+    g = x.graph
+    return g.binary("mul", g.unary("tanh", g.scale(a, 0.5)), g.shift(g.unary("exp", a), 1))
+
+
+@op("sinh.default")
+def sinh(x, out, a):
+    """Half of e + e / (e + 1) for e = exp(a) - 1."""
+    g, e = x.graph, expm1(x, out, a)
+    return g.scale(g.binary("add", e, g.binary("div", e, g.shift(e, 1))), 0.5)
+
+
+@op("cosh.default")
+def cosh(x, out, a):
+    g, e = x.graph, x.graph.unary("exp", x.graph.unary("abs", a))
+    return g.scale(g.binary("add", e, g.binary("div", operand(x, out, 1), e)), 0.5)
 
 
 @op("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
@@ -376,151 +489,6 @@ def argmax(x, out, a, dimension=None, keep=False):
     return x.graph.reshape(x.graph.convert(found, out.element), out.shape)
 
 
-@op("topk.default")
-def topk(x, out, a, count, dimension=-1, largest=True, sorted=True):
-    """Indices by top_k, values by a gather, which has the gradient."""
-    dimension %= a.rank
-    if not largest:
-        x.fail("topk of the smallest has no op in pp: negate its operand")
-    indices = x.graph.top_k(a, dimension, count)
-    return [gather(x, out[0], a, dimension, indices), x.graph.convert(indices, out[1].element)]
-
-
 @op("cumsum.default")
 def cumsum(x, out, a, dimension, dtype=None):
     return x.graph.cumsum(x.graph.convert(a, out.element), dimension % a.rank)
-
-
-# Indexing.
-
-
-@op("embedding.default")
-def embedding(x, out, table, indices, padding=-1, *_):
-    """The row of the padding has no gradient."""
-    g = x.graph
-    x.bound(indices, table.shape[0])
-    rows = g.gather(table, indices, 0)
-    if padding < 0:
-        return rows
-    is_padding = g.compare("eq", indices, g.splat(padding, indices.shape, indices.element))
-    wide = g.broadcast(is_padding, range(indices.rank), rows.shape)
-    return g.select(wide, g.unary("stop_gradient", rows), rows)
-
-
-@op("index_select.default")
-def index_select(x, out, a, dimension, indices):
-    return take(x, a, dimension % a.rank, indices)
-
-
-def take(x, a, dimension, indices):
-    """The elements at `indices`, of any shape, along one dimension."""
-    g = x.graph
-    x.bound(indices, a.shape[dimension])
-    front = [dimension] + [d for d in range(a.rank) if d != dimension]
-    taken = g.gather(g.transpose(a, front), indices, 0)
-    k = indices.rank
-    order = list(range(k, k + dimension)) + list(range(k)) + list(range(k + dimension, taken.rank))
-    return g.transpose(taken, order)
-
-
-@op("gather.default")
-def gather(x, out, a, dimension, indices, sparse_grad=False):
-    """The dimension goes last, so that all others are batch dimensions."""
-    g, dimension = x.graph, dimension % a.rank
-    x.bound(indices, a.shape[dimension])
-    limits = list(indices.shape)
-    limits[dimension] = a.shape[dimension]
-    a = g.slice(a, [0] * a.rank, limits)
-    last = [d for d in range(a.rank) if d != dimension] + [dimension]
-    back = [last.index(d) for d in range(a.rank)]
-    return g.transpose(g.gather(g.transpose(a, last), g.transpose(indices, last), a.rank - 1), back)
-
-
-@op("index.Tensor")
-def index(x, out, a, indices):
-    """Indices that count along a dimension of the result make a batch dimension;
-    the others become one index into the product of their dimensions."""
-    g = x.graph
-    places = [d for d, i in enumerate(indices) if i is not None]
-    if any(indices[d].element == "i1" for d in places):
-        x.fail("indexing by a mask makes a shape that depends on data: use torch.where")
-    if places != list(range(places[0], places[-1] + 1)):
-        x.fail("indices of dimensions that are not neighbours have no form in pp: transpose first")
-    first, last = places[0], places[-1]
-    shape = out.shape[first:len(out.shape) - (a.rank - 1 - last)]
-    batch = {}  # dimension of a -> dimension of the indices along which it counts
-    for d in places:
-        along = counted(indices[d], a.shape[d], shape)
-        if along is not None and along not in batch.values() and \
-                all(varies_not(indices[other], along, shape) for other in places if other != d):
-            batch[d] = along
-    rest = [d for d in places if d not in batch]
-    others = [d for d in range(a.rank) if d not in places]
-    table = g.transpose(a, [*batch, *rest, *others])
-    outer = list(batch.values())
-    inner = [d for d in range(len(shape)) if d not in outer]
-    sizes, back = [shape[d] for d in outer], [(outer + inner).index(d) for d in range(len(shape))]
-    tail = [a.shape[d] for d in others]
-    if rest:
-        table = g.reshape(table, [*sizes, math.prod(a.shape[d] for d in rest), *tail])
-        flat = flat_index(x, [indices[d] for d in rest], [a.shape[d] for d in rest], shape)
-        taken = g.gather(table, g.transpose(flat, outer + inner), len(batch))
-    else:
-        wide = [*sizes, *(shape[d] for d in inner), *tail]
-        kept = [*range(len(outer)), *range(len(shape), len(wide))]
-        taken = g.broadcast(table, kept, wide)
-    taken = g.transpose(taken, back + list(range(len(shape), taken.rank)))
-    # Dimensions of a before the indexed ones come before those of the indices.
-    k = len(shape)
-    return g.transpose(taken, [*range(k, k + first), *range(k), *range(k + first, taken.rank)])
-
-
-def counted(i, size, shape):
-    """The dimension of the result along which a known index is 0, 1, ..., size - 1."""
-    known = i.facts.get("known")
-    if known is None or known.numel() != size or [n for n in known.shape if n != 1] != [size]:
-        return None
-    along = len(shape) - known.dim() + max(d for d, n in enumerate(known.shape) if n == size)
-    return along if known.flatten().tolist() == list(range(size)) else None
-
-
-def varies_not(i, along, shape):
-    """Whether an index, repeated to `shape`, is the same along a dimension."""
-    d = along - (len(shape) - i.rank)
-    return d < 0 or i.shape[d] == 1
-
-
-def flat_index(x, indices, sizes, shape):
-    """One index into the product of dimensions; what is negative counts from the
-    end."""
-    g, flat = x.graph, None
-    for i, size in zip(indices, sizes):
-        i = g.expand(g.convert(i, "i64"), shape)
-        if not x.bound(i, size):
-            i = g.select(g.compare("lt", i, g.splat(0, shape, "i64")), g.shift(i, size), i)
-        flat = i if flat is None else g.binary("add", g.scale(flat, size), i)
-    return flat
-
-
-@op("copy.default")
-def copied(x, out, a, source, *_):
-    return operand(x, out, source)
-
-
-@op("slice_scatter.default")
-def slice_scatter(x, out, a, source, dimension=0, start=None, end=None, step=1):
-    """What lies before, the source, what lies behind."""
-    g, dimension = x.graph, dimension % a.rank
-    begin, limit, stride = slice(start, end, step).indices(a.shape[dimension])
-    if stride != 1:
-        x.fail("assignment to a slice with a stride has no form in pp: use torch.where")
-    parts = [g.slice_along(a, dimension, 0, begin), g.convert(source, out.element),
-             g.slice_along(a, dimension, max(begin, limit), a.shape[dimension])]
-    return g.concatenate([part for part in parts if part.shape[dimension]], dimension)
-
-
-@op("select_scatter.default")
-def select_scatter(x, out, a, source, dimension, index):
-    dimension, index = dimension % a.rank, index % a.shape[dimension]
-    row = x.graph.reshape(source, a.shape[:dimension] + (1,) + a.shape[dimension + 1:])
-    return slice_scatter(x, out, a, row, dimension, index, index + 1)

@@ -1,4 +1,4 @@
-# _nn.py - what the ops of ATen are in pp: products, norms, losses, images.
+# _nn.py - what the ops of ATen are in pp: products, losses, norms.
 #
 # SPDX-License-Identifier: Apache-2.0
 #
@@ -194,6 +194,15 @@ def cross_entropy_of_shares(x, out, logits, target, weight, reduction):
     return total if reduction == 2 else g.scale(total, 1.0 / math.prod(losses.shape))
 
 
+@op("mse_loss.default")
+def mse_loss(x, out, a, b, reduction=1):
+    g, b = x.graph, operand(x, Value("", a.shape, a.element, ""), b)
+    square = g.binary("mul", *[g.binary("sub", a, b)] * 2)
+    if reduction == 0:
+        return square
+    return g.mean(square, range(a.rank)) if reduction == 1 else g.reduce("sum", square, range(a.rank))
+
+
 # Norms.
 
 
@@ -276,6 +285,12 @@ def batch_norm_no_training(x, out, a, weight, bias, running_mean, running_var, m
     return [running_norm(x.graph, a, weight, bias, running_mean, running_var, epsilon), None, None]
 
 
+@op("_native_batch_norm_legit.no_stats")
+def instance_norm(x, out, a, weight, bias, training, momentum, epsilon):
+    y = normalize(x.graph, a, [0, *range(2, a.rank)], epsilon)[0]
+    return [affine(x.graph, y, weight, bias, [1]), None, None]
+
+
 def running_norm(g, a, weight, bias, mean, variance, epsilon):
     centred = g.binary("sub", a, g.broadcast(mean, [1], a.shape))
     inverse = g.unary("rsqrt", g.shift(variance, epsilon))
@@ -300,95 +315,3 @@ def drop(x, a, probability):
     is_kept = g.compare("ge", bits, g.splat(least, a.shape, "i32"))
     kept = g.select(is_kept, g.scale(a, 1 / (1 - probability)), g.splat(0, a.shape, a.element))
     return g.if_training(kept, a)
-
-
-# Images, as [batch, channels, ...].
-
-
-@op("convolution.default")
-def convolution(x, out, a, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    g, kernel = x.graph, weight.shape[2:]
-    ones = [1] * len(kernel)
-    stride, padding, dilation, output_padding = (
-        (list(v) * len(kernel))[:len(kernel)] for v in (stride, padding, dilation, output_padding))
-    if transposed:
-        if groups != 1:
-            x.fail("a transposed convolution of groups has no form in the exporter: use groups=1")
-        low = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding)]
-        high = [n + extra for n, extra in zip(low, output_padding)]
-        y = g.convolution(a, weight, out.shape, ones, low, high, stride, dilation, kernel_in=0, reverse=True)
-    elif groups == 1:
-        y = g.convolution(a, weight, out.shape, stride, padding, padding, ones, dilation)
-    else:
-        apart = g.reshape(a, (a.shape[0], groups, a.shape[1] // groups) + a.shape[2:])
-        kernels = g.reshape(weight, (groups, weight.shape[0] // groups) + weight.shape[1:])
-        shape = (groups, a.shape[0], weight.shape[0] // groups) + out.shape[2:]
-        y = g.convolution(apart, kernels, shape, stride, padding, padding, ones, dilation, grouped=True)
-        y = g.reshape(g.transpose(y, [1, 0, *range(2, len(shape))]), out.shape)
-    return affine(g, y, None, bias, [1])
-
-
-def window(value, default=None):
-    value = list(value) if isinstance(value, (list, tuple)) else [value]
-    value = value or list(default)
-    return value * 2 if len(value) == 1 else value
-
-
-@op("max_pool2d_with_indices.default", "max_pool2d.default")
-def max_pool2d(x, out, a, sizes, stride=(), padding=0, dilation=1, ceil_mode=False):
-    type_ = out[0] if isinstance(out, list) else out
-    y = pool(x, "max", a, type_.shape, sizes, stride, padding, dilation)
-    return [y, None] if isinstance(out, list) else y
-
-
-def pool(x, reduction, a, shape, sizes, stride, padding, dilation=1):
-    """`ceil` rounding shows in the result's shape: windows may end behind the
-    padding."""
-    sizes = window(sizes)
-    stride, padding, dilation = window(stride, sizes), window(padding), window(dilation)
-    dimensions = [a.rank - 2, a.rank - 1]
-    high = [(shape[d] - 1) * s + (k - 1) * step + 1 - a.shape[d] - p
-            for d, s, k, step, p in zip(dimensions, stride, sizes, dilation, padding)]
-    limits = [a.shape[d] + min(0, h) if d in dimensions else a.shape[d]
-              for d, h in zip(range(a.rank), [0] * (a.rank - 2) + high)]
-    a = x.graph.slice(a, [0] * a.rank, limits)  # rows behind the last window
-    return x.graph.reduce_window(reduction, a, shape, dimensions, sizes, stride, dilation, padding,
-                                 [max(0, h) for h in high])
-
-
-@op("avg_pool2d.default")
-def avg_pool2d(x, out, a, sizes, stride=(), padding=0, ceil_mode=False, count_include_pad=True, divisor=None):
-    if ceil_mode or (any(window(padding)) and not count_include_pad):
-        x.fail("avg_pool2d that counts differently at borders has no form in the exporter: "
-               "use count_include_pad=True and ceil_mode=False")
-    total = pool(x, "sum", a, out.shape, sizes, stride, padding)
-    return x.graph.scale(total, 1.0 / (divisor or math.prod(window(sizes))))
-
-
-@op("_adaptive_avg_pool2d.default", "adaptive_avg_pool2d.default")
-def adaptive_avg_pool2d(x, out, a, sizes):
-    images = [a.rank - 2, a.rank - 1]
-    if all(out.shape[d] == 1 for d in images):
-        return x.graph.mean(a, images, keep=True)
-    if any(a.shape[d] % out.shape[d] for d in images):
-        x.fail("adaptive_avg_pool2d with windows of different sizes has no op in pp: use avg_pool2d")
-    kernel = [a.shape[d] // out.shape[d] for d in images]
-    return x.graph.scale(pool(x, "sum", a, out.shape, kernel, kernel, 0), 1.0 / math.prod(kernel))
-
-
-@op("upsample_nearest2d.vec", "upsample_nearest2d.default")
-def upsample_nearest2d(x, out, a, *_):
-    g, (rows, columns) = x.graph, (out.shape[d] // a.shape[d] for d in (2, 3))
-    if out.shape[2] != rows * a.shape[2] or out.shape[3] != columns * a.shape[3]:
-        x.fail("upsample_nearest2d by a factor that is not whole has no op in pp: choose a whole factor")
-    apart = a.shape[:3] + (rows, a.shape[3], columns)
-    return g.reshape(g.broadcast(a, [0, 1, 2, 4], apart), out.shape)
-
-
-@op("mse_loss.default")
-def mse_loss(x, out, a, b, reduction=1):
-    g, b = x.graph, operand(x, Value("", a.shape, a.element, ""), b)
-    square = g.binary("mul", *[g.binary("sub", a, b)] * 2)
-    if reduction == 0:
-        return square
-    return g.mean(square, range(a.rank)) if reduction == 1 else g.reduce("sum", square, range(a.rank))

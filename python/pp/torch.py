@@ -9,7 +9,7 @@
 
 import inspect
 
-from . import _nn  # noqa: F401 (fills the table)
+from . import _images, _indexing, _nn  # noqa: F401 (fill the table)
 from ._aten import OPS
 from ._model import Model
 from ._text import quote
@@ -21,8 +21,11 @@ import torch  # after the package's own: its absence is the user's to see
 # dimensions, or spread one idea over many ops.
 KEPT = ("linear.default", "matmul.default", "cross_entropy_loss.default", "layer_norm.default",
         "rms_norm.default", "group_norm.default", "dropout.default", "scaled_dot_product_attention.default",
-        "upsample_nearest2d.vec", "_adaptive_avg_pool2d.default", "silu.default", "softplus.default",
-        "leaky_relu.default", "elu.default", "mse_loss.default", "unbind.int", "stack.default")
+        *(f"upsample_{kind}.vec" for kind in ("nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d",
+                                              "trilinear3d", "bicubic2d")),
+        "adaptive_avg_pool1d.default", "_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default",
+        "avg_pool1d.default", "max_pool1d.default", "max_pool2d.default", "max_pool3d.default", "silu.default", "softplus.default",
+        "leaky_relu.default", "elu.default", "mse_loss.default", "index_add.default", "unbind.int", "stack.default")
 
 SAFETENSORS = {"f64": "F64", "f32": "F32", "bf16": "BF16", "f16": "F16",
                "i64": "I64", "i32": "I32", "i8": "I8", "i1": "BOOL"}

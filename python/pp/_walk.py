@@ -20,7 +20,8 @@ from ._text import FLOATS, Graph, Value, number, quote
 
 ELEMENTS = {torch.float64: "f64", torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16",
             torch.int64: "i64", torch.int32: "i32", torch.int8: "i8", torch.bool: "i1"}
-ADVICE = {"grouped_mm_fallback.default": "for experts of transformers, set experts_implementation='batched_mm' in the config"}
+ADVICE = {"_local_scalar_dense.default": "leave out .item(), a number that depends on data stays a tensor",
+          "grouped_mm_fallback.default": "set experts_implementation='batched_mm' in the config of transformers"}
 # Files of PyTorch and of this package, which are not the user's lines.
 NOT_THE_USERS = os.path.dirname(torch.__file__), os.path.dirname(__file__)
 # Checks that torch.export made while it traced.
@@ -154,10 +155,10 @@ class Walker:
             self.fail(f"{node.target}: pp has random numbers in dropout alone: use torch.nn.Dropout")
         if not any(isinstance(leaf, Value) for leaf in leaves):
             return node.target(*args, **kwargs)
+        out = self.type_of(node.meta["val"])
         function = self.table.get(name)
         if function is None:
             self.fail(f"{node.target} has no form in pp: {ADVICE.get(name, 'write it with other ops')}")
-        out = self.type_of(node.meta["val"])
         self.graph.location = self.locate()
         kwargs = {key: value for key, value in kwargs.items()
                   if key not in ("layout", "device", "pin_memory", "memory_format", "implicit", "non_blocking")}

@@ -7,7 +7,12 @@
 # parameter and no state is computed here and printed as a constant.
 """pp.torch.export(module, loss, example_batch) makes a model of pp."""
 
+import contextlib
 import inspect
+import io
+import logging
+import sys
+import warnings
 
 from . import _images, _indexing, _nn  # noqa: F401 (fill the table)
 from ._aten import OPS
@@ -57,7 +62,7 @@ def export(module, loss=None, example_batch=(), *, labels=1, dims=None):
     walker = Walker(program, module, OPS)
     tensors = _declare(walker, program, step, batch, dims or {})
     outputs = walker.run(program.graph_module)
-    _declare_results(walker, program, outputs)
+    _declare_results(walker, program, batch, outputs)
     walker.finish()
     used = {walker.names[value] for value in walker.graph.used() if value in walker.names}
     text = walker.graph.print(f"{type(module).__name__}, by pp.torch.export of PyTorch {torch.__version__}")
@@ -124,19 +129,24 @@ class _Step(torch.nn.Module):
 
 def _trace(step, batch):
     modes = [(m, m.training) for m in step.modules()]
+    told, said = logging.root.manager.disable, io.StringIO()
     try:
-        with torch.enable_grad():
+        logging.disable(logging.ERROR)  # what it logs and prints comes as the exception, too
+        with torch.enable_grad(), warnings.catch_warnings(), contextlib.redirect_stderr(said):
+            warnings.simplefilter("ignore")  # about weights that an LSTM keeps in a list
             program = torch.export.export(step, tuple(batch.tensors), strict=False)
         table = torch.export.default_decompositions()
         for name in KEPT:
             packet, overload = name.split(".")
             table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
+        sys.stderr.write(said.getvalue())
         return program.run_decompositions(table)
     except ExportError:
         raise
     except Exception as error:
         raise ExportError(_refusal(error)) from error
     finally:
+        logging.disable(told)
         for module, training in modes:
             module.training = training
 
@@ -146,7 +156,7 @@ def _refusal(error):
     where, frame = "", error.__traceback__
     while frame:
         file = frame.tb_frame.f_code.co_filename
-        if not file.startswith(NOT_THE_USERS):
+        if not file.startswith((*NOT_THE_USERS, "<")):
             where = f"{file}:{frame.tb_lineno}: "
         frame = frame.tb_next
     reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
@@ -188,7 +198,8 @@ def _declare(walker, program, step, batch, dims):
     return tensors
 
 
-def _declare_results(walker, program, outputs):
+def _declare_results(walker, program, batch, outputs):
+    names = dict(zip(program.graph_signature.user_inputs, batch.names))
     kinds = torch.export.graph_signature.OutputKind
     losses = [value for spec, value in zip(program.graph_signature.output_specs, outputs)
               if spec.kind == kinds.USER_OUTPUT]
@@ -203,5 +214,6 @@ def _declare_results(walker, program, outputs):
         if spec.kind == kinds.BUFFER_MUTATION:
             walker.declare_new_state(spec.target.removeprefix("model."), walker.value(value))
         elif spec.kind != kinds.USER_OUTPUT:
-            raise ExportError(f"expects no change of inputs, got one of {spec.target}: "
-                              f"copy {quote(str(spec.target))} before changing it")
+            name = names.get(spec.target, str(spec.target))
+            raise ExportError(f"expects inputs that stay as they are, got a change of {quote(name)} in place: "
+                              "change a copy of it, its clone()")

@@ -5,8 +5,8 @@
 #
 # For each case: the loss and every gradient in f64 and f32, parameters and states
 # after three steps of AdamW in f64, and --verify under plans. The gradient is
-# what a step of plain descent takes away. Needs torch, and transformers for most
-# cases; without them it says "skipped: no torch".
+# what a step of plain descent takes away. Needs torch and transformers;
+# without them it is skipped.
 """Compares exported models with PyTorch.
 
   torch_models.py --bin=build/bin --case=gpt2
@@ -20,13 +20,10 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python"))
-try:
-    import torch
-except ImportError:
-    print("skipped: no torch")
-    sys.exit(0)
-import numpy as np
+import peers
+
+peers.need("torch", "transformers", "safetensors")
+import torch  # noqa: E402 (found through the line above)
 
 import pp
 import torch_cases

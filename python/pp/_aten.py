@@ -31,7 +31,7 @@ def operand(x, out, value, element=None):
 
 for _name, _op in {"neg": "neg", "abs": "abs", "exp": "exp", "log": "log", "log1p": "log1p", "sqrt": "sqrt",
                    "rsqrt": "rsqrt", "tanh": "tanh", "erf": "erf", "sigmoid": "logistic", "sin": "sin",
-                   "cos": "cos", "sign": "sign", "detach": "stop_gradient", "bitwise_not": "not"}.items():
+                   "cos": "cos", "sign": "sign", "stop_gradient": "stop_gradient", "bitwise_not": "not"}.items():
     OPS[f"{_name}.default"] = lambda x, out, a, _op=_op: x.graph.unary(_op, operand(x, out, a))
 
 for _name, _op in {"mul": "mul", "maximum": "max", "minimum": "min",
@@ -373,12 +373,6 @@ def select(x, out, a, dimension, index):
 @op("narrow.default")
 def narrow(x, out, a, dimension, start, length):
     return x.graph.slice_along(a, dimension % a.rank, start, start + length)
-
-
-@op("split_with_sizes.default")
-def split_with_sizes(x, out, a, sizes, dimension=0):
-    starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return [x.graph.slice_along(a, dimension % a.rank, start, start + size) for start, size in zip(starts, sizes)]
 
 
 @op("unbind.int")

@@ -39,6 +39,54 @@ def addmm(x, out, bias, a, b, beta=1, alpha=1):
     return g.reshape(g.binary("add", y, g.expand(bias, y.shape)), out.shape)
 
 
+@op("split_with_sizes.default")
+def split_with_sizes(x, out, a, sizes, dimension=0):
+    """Of a product whose columns are several in one (query, key and value), each
+    part is a row of a new dimension: devices can then split every part alike."""
+    g, dimension = x.graph, dimension % a.rank
+    if dimension == a.rank - 1 and len(sizes) > 1 and len(set(sizes)) == 1:
+        apart = regrouped(x, a, len(sizes))
+        if apart is not None:
+            last = apart.rank - 2
+            rows = [g.slice_along(apart, last, i, i + 1) for i in range(len(sizes))]
+            return [g.reshape(row, type_.shape) for row, type_ in zip(rows, out)]
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return [g.slice_along(a, dimension, start, start + size) for start, size in zip(starts, sizes)]
+
+
+def regrouped(x, a, groups):
+    """The product `a`, with its last dimension as [groups, columns]; None if it is
+    something else, or is or has what is used elsewhere, too."""
+    g, node = x.graph, x.node.args[0]
+    while node.target.__name__.startswith(("view.", "linear.", "addmm.")) and len(node.users) == 1:
+        if not node.target.__name__.startswith("view."):
+            break
+        node = node.args[0]
+    if len(node.users) != 1 or not node.target.__name__.startswith(("linear.", "addmm.")):
+        return None
+    product = a.operands[0] if a.op == "reshape" else a
+    bias = None
+    if product.op == "add":
+        product, bias = product.operands
+        bias = bias.operands[0] if bias.op == "broadcast" else bias
+    if product.op != "dot_general" or product.shape[-1] != a.shape[-1]:
+        return None
+    rows, weight = product.operands
+    column = 1 - product.facts["contract"][1][0]
+    if weight.rank != 2 or not all(x.is_used_once(v) for v in (weight, bias) if v is not None):
+        return None
+    x.store_as(weight, split(weight.shape, column, groups))
+    y = g.dot(rows, weight, ([], []), (product.facts["contract"][0], [0 if column else 2]))
+    if bias is not None:
+        x.store_as(bias, split(bias.shape, 0, groups))
+        y = g.binary("add", y, g.broadcast(bias, [y.rank - 2, y.rank - 1], y.shape))
+    return y
+
+
+def split(shape, dimension, groups):
+    return (*shape[:dimension], groups, shape[dimension] // groups, *shape[dimension + 1:])
+
+
 def unmerged(a):
     """The tensor whose leading dimensions a reshape merged into rows, or a."""
     if a.op == "reshape" and a.rank == 2 and a.operands[0].rank > 1 and a.operands[0].shape[-1] == a.shape[-1]:

@@ -248,7 +248,7 @@ class Graph:
         return self.emit("dot_general", (x, y), shape, x.element,
                          f"{x.name}, {y.name} batch {list(batch[0])} x {list(batch[1])} "
                          f"contract {list(contract[0])} x {list(contract[1])} : {x.type}, {y.type} "
-                         f"-> {tensor_type(shape, x.element)}")
+                         f"-> {tensor_type(shape, x.element)}", contract=contract)
 
     def gather(self, table, indices, batch):
         shape = indices.shape + table.shape[batch + 1:]

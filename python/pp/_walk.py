@@ -56,9 +56,9 @@ class Walker:
         self.node = None
         self.values = {}  # node -> Value, tensor, or a list of them
         self.names = {}  # value of an argument -> its name
+        self.trained = set()  # values that are parameters
         self.inputs = {}  # value -> facts of the batch
         self.examples = {}  # node of an input -> its example
-        self.outer = {}  # placeholder of an inlined graph -> node outside
         self.after_labels = set()  # nodes that depend on labels
         self.states = {}  # name -> (old value, new value)
         self.printed = {}  # id of a known tensor -> (tensor, its value)
@@ -101,7 +101,9 @@ class Walker:
                 raise ExportError(f"parameter {quote(name)}: {unknown_type(tensor.dtype)}")
             known = self.declare(name, tensor.shape, element_of(tensor), {
                 "pp.name": quote(name), "pp.role": f"#pp.role<{role}>", "pp.init": initial(tensor)})
-            if role == "state":
+            if role == "param":
+                self.trained.add(known)
+            else:
                 self.states[name] = known, known
         self.values[node] = known
 
@@ -141,8 +143,6 @@ class Walker:
 
     def call(self, node):
         name = getattr(node.target, "__name__", str(node.target))
-        if name.startswith("wrap_with_"):
-            return self.inline(node)
         args = torch.fx.node.map_arg(node.args, self.values.__getitem__)
         kwargs = torch.fx.node.map_arg(node.kwargs, self.values.__getitem__)
         if node.target is operator.getitem:
@@ -173,21 +173,6 @@ class Walker:
         for value, type_ in zip(*((v if isinstance(v, list) else [v]) for v in (result, out))):
             if value is not None and (value.shape, value.element) != (type_.shape, type_.element):
                 self.fail(f"internal error: {self.node.target} should have {type_}, got {value.type}")
-
-    def inline(self, node):
-        """A part under no_grad or autocast."""
-        place = next(i for i, arg in enumerate(node.args)
-                     if isinstance(arg, torch.fx.Node) and isinstance(self.values[arg], torch.fx.GraphModule))
-        part = self.values[node.args[place]]
-        for placeholder, given in zip((n for n in part.graph.nodes if n.op == "placeholder"), node.args[place + 1:]):
-            self.values[placeholder] = self.values[given]
-            self.outer[placeholder] = given
-            if given in self.after_labels:
-                self.after_labels.add(placeholder)
-        results = self.run(part)
-        if "grad" in node.target.__name__ and node.args[0] is False:
-            results = [self.graph.unary("stop_gradient", r) if isinstance(r, Value) else r for r in results]
-        return results
 
     def type_of(self, value):
         if isinstance(value, (list, tuple)):
@@ -272,7 +257,6 @@ class Walker:
     def evaluate(self, node, fill):
         """The tensor of a node for inputs that are all `fill`, or the examples;
         None if it depends on parameters."""
-        node = self.outer.get(node, node)
         value = self.values.get(node)
         if isinstance(value, torch.Tensor):
             return value
@@ -286,6 +270,17 @@ class Walker:
             return None
         return node.target(*torch.fx.node.map_arg(node.args, found.__getitem__),
                            **torch.fx.node.map_arg(node.kwargs, found.__getitem__))
+
+    def is_used_once(self, value):
+        """Whether a value is a trained parameter that one node reads."""
+        places = [node for node, v in self.values.items() if v is value]
+        return value in self.trained and len(places) == 1 and len(places[0].users) == 1
+
+    def store_as(self, value, shape):
+        """Gives a parameter another shape than its file's; its reader prints anew."""
+        attributes = next(attributes for v, attributes in self.graph.arguments if v is value)
+        attributes["pp.stored_shape"] = f"array<i64: {', '.join(map(str, value.shape))}>"
+        value.shape = shape
 
     def name_logits(self, value):
         """Names what the first loss compares with labels, for --predict."""

@@ -16,6 +16,7 @@ import warnings
 
 from . import _images, _indexing, _nn  # noqa: F401 (fill the table)
 from ._aten import OPS
+from ._gradients import keep_stops
 from ._model import Model
 from ._text import quote
 from ._walk import NOT_THE_USERS, ExportError, Walker, element_of, tensor_bytes
@@ -140,6 +141,7 @@ def _trace(step, batch):
             packet, overload = name.split(".")
             table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
         sys.stderr.write(said.getvalue())
+        keep_stops(program)
         return program.run_decompositions(table)
     except ExportError:
         raise

@@ -9,6 +9,8 @@
 import torch
 import torch.nn.functional as F
 
+from torch_operations import OPERATIONS, Operations
+
 CASES = {}
 BATCH, SEQUENCE, VOCABULARY = 4, 8, 32
 
@@ -197,3 +199,11 @@ def mixtral():
         attn_implementation="eager", experts_implementation="batched_mm", use_cache=False, bos_token_id=0,
         eos_token_id=0))
     return randomize(module), None, tokens(), {}
+
+
+@case
+def operations():
+    def make(g):
+        return {f"x{i}": torch.randn(BATCH, *shape, generator=g) for i, shape in enumerate(OPERATIONS)}
+    return Operations(), None, batches(make), {
+        "plans": ("dp=2", "dp=2 zero=3"), "widened": False}

@@ -97,9 +97,10 @@ class Case:
         torch.manual_seed(0)
         module, loss, batches, export = self.make()
         self.plans = export.pop("plans", PLANS)
+        is_widened = export.pop("widened", True)
         module = module.to(dtype)
         batches = [{k: v.to(dtype) if v.is_floating_point() else v for k, v in b.items()} for b in batches]
-        mode = Widened() if dtype == torch.float64 else contextlib.nullcontext()
+        mode = Widened() if is_widened and dtype == torch.float64 else contextlib.nullcontext()
         with mode:
             begin = time.time()
             model = pp.torch.export(module, loss, batches[0], **export)
@@ -129,7 +130,8 @@ class Case:
         module.zero_grad()
         with mode:
             if loss is None:
-                value = module(**batch).loss
+                output = module(**batch)
+                value = output["loss"]
             else:
                 labels = [v for k, v in batch.items() if k.startswith("label")]
                 value = loss(module(**{k: v for k, v in batch.items() if not k.startswith("label")}), *labels)

@@ -46,7 +46,11 @@ def _print_core(graph, core, element, data):
         literal = str(core.tolist()).replace("T", "t").replace("F", "f")
     else:
         literal = '"0x' + data().hex().upper() + '"'
-    return graph.constant(literal, core.shape, element)
+    # Layers have equal tables, as of rotary positions: one is enough.
+    key = core.shape, element, literal
+    if key not in graph.tables:
+        graph.tables[key] = graph.constant(literal, core.shape, element)
+    return graph.tables[key]
 
 
 def _print_band(graph, bits):

@@ -348,9 +348,9 @@ def running_norm(g, a, weight, bias, mean, variance, epsilon):
 # Dropout.
 
 
-@op("dropout.default")
+@op("native_dropout.default")
 def dropout(x, out, a, probability, training):
-    return drop(x, a, probability) if training and probability else a
+    return [drop(x, a, probability) if training and probability else a, None]
 
 
 def drop(x, a, probability):

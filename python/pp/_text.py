@@ -66,6 +66,7 @@ class Graph:
         self.lines = []  # (value, text, location)
         self.results = []  # (value, attributes)
         self.roots = []  # values that are printed though nothing reads them
+        self.tables = {}  # constants of many numbers, which are printed once
         self.location = None  # (path in the model, file or None, line)
 
     # What a module consists of.

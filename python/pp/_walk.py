@@ -114,6 +114,7 @@ class Walker:
         """Adds the new values of states, and what was found out about inputs."""
         for name, (old, new) in self.states.items():
             if old is not new:
+                self.graph.roots.append(old)  # also where a step does not read it
                 self.graph.result(new, f"{{pp.name = {quote(name)}, pp.role = #pp.role<state>}}")
         for value, facts in self.inputs.items():
             dims = facts["dims"]
@@ -150,8 +151,7 @@ class Walker:
         if name.split(".")[0] in CHECKS:
             return None
         leaves = torch.utils._pytree.tree_leaves((args, kwargs))
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and name != "dropout.default" \
-                and not name.startswith("scaled_dot"):
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and name not in self.table:
             self.fail(f"{node.target}: pp has random numbers in dropout alone: use torch.nn.Dropout")
         if not any(isinstance(leaf, Value) for leaf in leaves):
             return node.target(*args, **kwargs)

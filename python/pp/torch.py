@@ -26,7 +26,7 @@ import torch  # after the package's own: its absence is the user's to see
 # Ops that stay whole: their decompositions merge the batch with other
 # dimensions, or spread one idea over many ops.
 KEPT = ("linear.default", "matmul.default", "cross_entropy_loss.default", "layer_norm.default",
-        "rms_norm.default", "group_norm.default", "dropout.default", "scaled_dot_product_attention.default",
+        "rms_norm.default", "group_norm.default", "scaled_dot_product_attention.default",
         *(f"upsample_{kind}.vec" for kind in ("nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d",
                                               "trilinear3d", "bicubic2d")),
         "adaptive_avg_pool1d.default", "_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default",
@@ -57,6 +57,7 @@ def export(module, loss=None, example_batch=(), *, labels=1, dims=None):
     left it. If labels of the example batch are ignored (-100), any may be;
     otherwise none but those that the model itself pads.
     """
+    module = getattr(module, "_orig_mod", module)  # what torch.compile wraps
     batch = _Batch(module, loss, example_batch, labels)
     step = _Step(module, loss, batch)
     program = _trace(step, batch)

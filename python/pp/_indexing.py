@@ -27,6 +27,8 @@ def embedding(x, out, table, indices, padding=-1, *_):
     g = x.graph
     x.bound(indices, table.shape[0])
     rows = g.gather(table, indices, 0)
+    if indices in x.inputs:
+        rows = x.name("embedded", rows, [*x.dims_of(indices), ""])
     if padding < 0:
         return rows
     is_padding = g.compare("eq", indices, g.splat(padding, indices.shape, indices.element))

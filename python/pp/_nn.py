@@ -110,11 +110,15 @@ def matmul(x, out, a, b):
 
 @op("scaled_dot_product_attention.default")
 def attention(x, out, q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """Names say what heads and sequence are, for plans that split both."""
     g = x.graph
     if k.shape[-3] != q.shape[-3]:  # grouped queries: heads of a group share a key
         group = q.shape[-3] // k.shape[-3]
         k, v = (g.reshape(g.broadcast(a, [0, 1, 3, 4], a.shape[:2] + (group,) + a.shape[2:]),
                           (a.shape[0], a.shape[1] * group) + a.shape[2:]) for a in (k, v))
+    dims = ["batch", "head", "sequence", ""]
+    if q.rank == 4:
+        q, k, v = (x.name(name, a, dims) for name, a in (("query", q), ("key", k), ("value", v)))
     places, last = list(range(q.rank - 2)), q.rank - 1
     scores = g.dot(q, k, (places, places), ([last], [last]))
     scores = g.scale(scores, 1 / math.sqrt(q.shape[-1]) if scale is None else scale)
@@ -130,7 +134,8 @@ def attention(x, out, q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=
     weights = softmax_of(g, scores, last)
     if dropout_p and x.training:
         weights = drop(x, weights, dropout_p)
-    return g.dot(weights, v, (places, places), ([last], [q.rank - 2]))
+    mixed = g.dot(weights, v, (places, places), ([last], [q.rank - 2]))
+    return x.name("mixed", mixed, dims) if q.rank == 4 else mixed
 
 
 # Softmax and losses.
@@ -180,7 +185,8 @@ def cross_entropy(x, out, logits, target, weight=None, reduction=1, ignore=-100,
         logits = g.transpose(logits, [0, *range(2, logits.rank), 1])
     elif unmerged(logits) is not logits:
         logits = unmerged(logits)
-    x.name_logits(logits)
+    if not x.has_logits:
+        x.name_logits(logits)
     classes, shape = logits.shape[-1], logits.shape[:-1]
     target = g.reshape(target, shape)
     seen, count, target = seen_labels(x, target, shape, classes, ignore, logits.element)

@@ -157,12 +157,12 @@ class Graph:
         return self.broadcast(squeezed, [offset + i for i in kept], shape)
 
     def reshape(self, x, shape):
-        """Of a reshape, the tensor before it."""
-        shape = tuple(shape)
-        while x.op == "reshape":
-            x = x.operands[0]
-        if x.shape == shape:
-            return x
+        """Back to a shape that the tensor had before, that tensor."""
+        shape, before = tuple(shape), x
+        while before.op == "reshape" and before.shape != shape:
+            before = before.operands[0]
+        if before.shape == shape:
+            return before
         return self.emit("reshape", (x,), shape, x.element,
                          f"{x.name} : {x.type} -> {tensor_type(shape, x.element)}")
 
@@ -288,11 +288,8 @@ class Graph:
                          f": {x.type} -> {tensor_type(shape, x.element)}")
 
     def name(self, x, name, dims):
-        """A name for plans and predictions; nothing has to read it."""
-        value = self.emit("name", (x,), x.shape, x.element,
-                          f"{x.name} {quote(name)} dims [{', '.join(map(quote, dims))}] : {x.type}")
-        self.roots.append(value)
-        return value
+        return self.emit("name", (x,), x.shape, x.element,
+                         f"{x.name} {quote(name)} dims [{', '.join(map(quote, dims))}] : {x.type}")
 
     # The text.
 
@@ -330,7 +327,9 @@ class Graph:
         out.append(f"    return {', '.join(value.name for value, _ in self.results)} : "
                    f"{', '.join(value.type for value, _ in self.results)}")
         out += ["  }", "}"]
+        # The line of source is a name, too: pp speaks of lines where a location has
+        # one, and of the model's names otherwise.
         for (path, file, line), index in locations.items():
-            child = f"({quote(file)}:{line}:0)" if file else ""
+            child = f"({quote(f'{file}:{line}')})" if file else ""
             out.append(f"#loc{index} = loc({quote(path)}{child})")
         return "\n".join(out) + "\n"

@@ -117,9 +117,7 @@ class Walker:
                 self.graph.roots.append(old)  # also where a step does not read it
                 self.graph.result(new, f"{{pp.name = {quote(name)}, pp.role = #pp.role<state>}}")
         for value, facts in self.inputs.items():
-            dims = facts["dims"]
-            if dims is None and "bound" in facts and value.rank == 2:
-                dims = "batch", "sequence"
+            dims = self.dims_of(value) if "bound" in facts and value.rank == 2 else facts["dims"]
             if dims:
                 facts["attributes"]["pp.dims"] = f"[{', '.join(map(quote, dims))}]"
             if "bound" in facts:
@@ -282,11 +280,20 @@ class Walker:
         attributes["pp.stored_shape"] = f"array<i64: {', '.join(map(str, value.shape))}>"
         value.shape = shape
 
+    def name(self, name, value, dims):
+        """A name for plans: the module's path and what the value is."""
+        return self.graph.name(value, f"{self.graph.location[0]}.{name}", dims)
+
     def name_logits(self, value):
-        """Names what the first loss compares with labels, for --predict."""
-        if not self.has_logits:
-            self.graph.name(value, "logits", ["batch"] + [""] * (value.rank - 1))
-            self.has_logits = True
+        """Names what the first loss compares with labels, for --predict: nothing
+        has to read it."""
+        self.has_logits = True
+        self.graph.roots.append(self.graph.name(value, "logits", ["batch"] + [""] * (value.rank - 1)))
+
+    def dims_of(self, value):
+        """Names of an input's dimensions: tokens are a sequence, if they are two."""
+        given = self.inputs[value]["dims"]
+        return given or ("batch", "sequence")[:value.rank] + ("",) * (value.rank - 2)
 
     def dropout_states(self):
         """Seed and step, which counts up."""

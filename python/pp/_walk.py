@@ -65,6 +65,7 @@ class Walker:
         self.streams = 0
         self.dropout = None
         self.has_logits = False
+        self.called = {}  # name of a value -> how often it was given
 
     # Arguments and results of @main.
 
@@ -145,7 +146,10 @@ class Walker:
         args = torch.fx.node.map_arg(node.args, self.values.__getitem__)
         kwargs = torch.fx.node.map_arg(node.kwargs, self.values.__getitem__)
         if node.target is operator.getitem:
-            return args[0][args[1]]
+            part = args[0][args[1]]
+            if part is None and node.users:
+                self.fail(f"result {args[1]} of {node.args[0].target} has no form in pp: do without it")
+            return part
         if name.split(".")[0] in CHECKS:
             return None
         leaves = torch.utils._pytree.tree_leaves((args, kwargs))
@@ -215,7 +219,8 @@ class Walker:
         if tensor is None:
             if element_of(value) is None:
                 self.fail(unknown_type(value.dtype))
-            array = value.detach().float() if value.dtype in (torch.bfloat16, torch.float16) else value.detach()
+            array = value.detach().cpu()
+            array = array.float() if value.dtype in (torch.bfloat16, torch.float16) else array
             printed = print_known(self.graph, array.numpy(), element_of(value), lambda i: tensor_bytes(value[i]))
             printed.facts["known"] = value
             self.printed[id(value)] = value, printed
@@ -281,8 +286,11 @@ class Walker:
         value.shape = shape
 
     def name(self, name, value, dims):
-        """A name for plans: the module's path and what the value is."""
-        return self.graph.name(value, f"{self.graph.location[0]}.{name}", dims)
+        """A name for plans: the module's path and what the value is; if the module is
+        called again, with a number."""
+        name = f"{self.graph.location[0]}.{name}"
+        calls = self.called[name] = self.called.get(name, 0) + 1
+        return self.graph.name(value, name if calls == 1 else f"{name}.{calls - 1}", dims)
 
     def name_logits(self, value):
         """Names what the first loss compares with labels, for --predict: nothing

@@ -25,13 +25,16 @@ import torch  # after the package's own: its absence is the user's to see
 
 # Ops that stay whole: their decompositions merge the batch with other
 # dimensions, or spread one idea over many ops.
-KEPT = ("linear.default", "matmul.default", "cross_entropy_loss.default", "layer_norm.default",
-        "rms_norm.default", "group_norm.default", "scaled_dot_product_attention.default",
-        *(f"upsample_{kind}.vec" for kind in ("nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d",
-                                              "trilinear3d", "bicubic2d")),
-        "adaptive_avg_pool1d.default", "_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default",
-        "avg_pool1d.default", "max_pool1d.default", "max_pool2d.default", "max_pool3d.default", "silu.default", "softplus.default",
-        "leaky_relu.default", "elu.default", "mse_loss.default", "index_add.default", "unbind.int", "stack.default")
+KEPT = """
+    linear.default matmul.default scaled_dot_product_attention.default
+    layer_norm.default rms_norm.default group_norm.default
+    cross_entropy_loss.default mse_loss.default
+    silu.default softplus.default leaky_relu.default elu.default
+    max_pool1d.default max_pool2d.default max_pool3d.default avg_pool1d.default
+    adaptive_avg_pool1d.default _adaptive_avg_pool2d.default _adaptive_avg_pool3d.default
+    upsample_nearest1d.vec upsample_nearest2d.vec upsample_nearest3d.vec
+    upsample_linear1d.vec upsample_bilinear2d.vec upsample_trilinear3d.vec upsample_bicubic2d.vec
+    index_add.default unbind.int stack.default""".split()
 
 SAFETENSORS = {"f64": "F64", "f32": "F32", "bf16": "BF16", "f16": "F16",
                "i64": "I64", "i32": "I32", "i8": "I8", "i1": "BOOL"}

@@ -82,6 +82,8 @@ def cases():
     yield Layer(identity), None, (X,), r"one floating-point number, got tensor<3x4xf32>"
     yield Layer(identity), plain, {"x": X}, r'expects labels in the example batch.*"label\.\.\.", got \[.x.\]'
     yield Layer(lambda h: h.mul_(2)), None, {"x": X, "labels": LABELS}, "unexpected keyword argument 'labels'"
+    yield Layer(lambda h: F.max_pool1d(h[None], 2, return_indices=True)[1][0] * h[:, :2]), plain, batch, \
+        HERE + "at Layer: result 1 of aten.max_pool.* has no form"
     yield torch.nn.Identity(), plain, (X.to(torch.int16), LABELS), 'input "input": expects one of .* got torch.int16'
     yield Parts(), plain, batch, "memory of their own, got .* that is a part or view"
     yield SameName(), plain, batch, 'one argument of each name, got two of "x": rename'

@@ -132,7 +132,7 @@ def attention(x, out, q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=
     elif mask is not None:
         scores = g.binary("add", scores, g.expand(mask, scores.shape))
     weights = softmax_of(g, scores, last)
-    if dropout_p and x.training:
+    if dropout_p:
         weights = drop(x, weights, dropout_p)
     mixed = g.dot(weights, v, (places, places), ([last], [q.rank - 2]))
     return x.name("mixed", mixed, dims) if q.rank == 4 else mixed

@@ -47,12 +47,10 @@ def tensor_bytes(tensor):
 class Walker:
     """What functions of the table know about: the graph, and where they are."""
 
-    def __init__(self, program, module, table):
+    def __init__(self, module_name, table):
         self.graph = Graph()
-        self.module_name = type(module).__name__
-        self.training = module.training
+        self.module_name = module_name
         self.table = table
-        self.program = program
         self.node = None
         self.values = {}  # node -> Value, tensor, or a list of them
         self.names = {}  # value of an argument -> its name
@@ -61,6 +59,7 @@ class Walker:
         self.examples = {}  # node of an input -> its example
         self.after_labels = set()  # nodes that depend on labels
         self.states = {}  # name -> (old value, new value)
+        self.targets = {}  # name in the program -> that in the model
         self.printed = {}  # id of a known tensor -> (tensor, its value)
         self.streams = 0
         self.dropout = None
@@ -94,8 +93,9 @@ class Walker:
     def declare_known(self, node, tensor):
         self.values[node] = tensor.detach()
 
-    def declare_kept(self, node, name, tensor, role):
+    def declare_kept(self, node, target, name, tensor, role):
         """A parameter or state; under a second name the same."""
+        self.targets[target] = name
         known = next((value for value, other in self.names.items() if other == name), None)
         if known is None:
             if element_of(tensor) is None:
@@ -108,7 +108,8 @@ class Walker:
                 self.states[name] = known, known
         self.values[node] = known
 
-    def declare_new_state(self, name, value):
+    def declare_new_state(self, target, value):
+        name = self.targets[target]
         self.states[name] = self.states[name][0], value
 
     def finish(self):
@@ -118,11 +119,12 @@ class Walker:
                 self.graph.roots.append(old)  # also where a step does not read it
                 self.graph.result(new, f"{{pp.name = {quote(name)}, pp.role = #pp.role<state>}}")
         for value, facts in self.inputs.items():
-            dims = self.dims_of(value) if "bound" in facts and value.rank == 2 else facts["dims"]
+            bound = self.bound_of(value)
+            dims = self.dims_of(value) if self.is_sequence(value) else facts["dims"]
             if dims:
                 facts["attributes"]["pp.dims"] = f"[{', '.join(map(quote, dims))}]"
-            if "bound" in facts:
-                facts["attributes"]["pp.bound"] = str(facts["bound"])
+            if bound:
+                facts["attributes"]["pp.bound"] = str(bound)
 
     # The walk.
 
@@ -166,7 +168,10 @@ class Walker:
                   if key not in ("layout", "device", "pin_memory", "memory_format", "implicit", "non_blocking")}
         args, kwargs = torch.utils._pytree.tree_map(
             lambda leaf: self.value(leaf) if isinstance(leaf, torch.Tensor) else leaf, (tuple(args), kwargs))
-        result = function(self, out, *args, **kwargs)
+        try:
+            result = function(self, out, *args, **kwargs)
+        except TypeError as error:
+            self.fail(f"{node.target} with these arguments has no form in pp ({error}): write it with other ops")
         self.check(result, out)
         return result
 
@@ -229,26 +234,30 @@ class Walker:
     def known(self, array):
         return self.value(torch.from_numpy(array))
 
-    def bound(self, value, size):
+    def bound(self, value, size, use="whole"):
         """Notes that inputs behind `value` are indices below `size`. Returns
-        whether they alone make it."""
+        whether they alone make it. What a select guards may be anything."""
         if value in self.inputs and value.element not in FLOATS:
-            facts = self.inputs[value]
-            facts["bound"] = min(size, facts.get("bound", size))
+            self.inputs[value].setdefault(use, []).append(size)
             return True
-        if value.op in ("reshape", "transpose", "slice", "broadcast", "convert", "stop_gradient"):
-            return self.bound(value.operands[0], size)
+        if value.op in ("reshape", "transpose", "broadcast", "convert", "stop_gradient"):
+            return self.bound(value.operands[0], size, use)
+        if value.op == "slice":
+            return self.bound(value.operands[0], size, "part")
         if value.op in ("pad", "concatenate"):
-            return all([self.bound(v, size) for v in value.operands])
-        if value.op == "select":
-            return all([self.bound(v, size) for v in value.operands[1:]])
+            return all([self.bound(v, size, use) for v in value.operands])
         return value.op == "iota"
+
+    def bound_of(self, value):
+        """Columns of one input may be indices of different tables."""
+        facts = self.inputs[value]
+        return min(facts["whole"]) if "whole" in facts else max(facts.get("part", [0]))
 
     def ignored_labels(self, ignore):
         """Of a loss, which labels are `ignore` in every batch, as a numpy array;
         None if that depends on the batch."""
         target = self.node.args[1]
-        first, second, example = (self.evaluate(target, fill) for fill in (0, 1, None))
+        first, second, example = (self.evaluate(target, fill, {}) for fill in (0, 1, None))
         if first is None:
             return None
         always = (first == ignore) & (second == ignore)
@@ -257,19 +266,22 @@ class Walker:
             return None
         return always.numpy()
 
-    def evaluate(self, node, fill):
+    def evaluate(self, node, fill, found):
         """The tensor of a node for inputs that are all `fill`, or the examples;
-        None if it depends on parameters."""
+        None if it depends on parameters. `found` keeps those of other nodes."""
+        if node not in found:
+            found[node] = self.evaluate_anew(node, fill, found)
+        return found[node]
+
+    def evaluate_anew(self, node, fill, found):
         value = self.values.get(node)
         if isinstance(value, torch.Tensor):
             return value
         if node in self.examples:
             example = self.examples[node]
             return example if fill is None else torch.full_like(example, fill)
-        if node.op != "call_function":
-            return None
-        found = {n: self.evaluate(n, fill) for n in node.all_input_nodes}
-        if any(v is None for v in found.values()):
+        operands = [self.evaluate(n, fill, found) for n in node.all_input_nodes]
+        if node.op != "call_function" or any(v is None for v in operands):
             return None
         return node.target(*torch.fx.node.map_arg(node.args, found.__getitem__),
                            **torch.fx.node.map_arg(node.kwargs, found.__getitem__))
@@ -298,10 +310,16 @@ class Walker:
         self.has_logits = True
         self.graph.roots.append(self.graph.name(value, "logits", ["batch"] + [""] * (value.rank - 1)))
 
+    def is_sequence(self, value):
+        """Whether an input is [batch, sequence]: indices, of which each or each of
+        another input of its shape looks up the same table."""
+        tables = [other.shape for other, facts in self.inputs.items() if "whole" in facts]
+        return value.rank == 2 and value.shape in tables and self.bound_of(value) > 0
+
     def dims_of(self, value):
-        """Names of an input's dimensions: tokens are a sequence, if they are two."""
+        """Names of an input's dimensions."""
         given = self.inputs[value]["dims"]
-        return given or ("batch", "sequence")[:value.rank] + ("",) * (value.rank - 2)
+        return given or (("batch", "sequence") if value.rank == 2 else ("batch",) + ("",) * (value.rank - 1))
 
     def dropout_states(self):
         """Seed and step, which counts up."""

@@ -18,7 +18,7 @@ from . import _images, _indexing, _nn  # noqa: F401 (fill the table)
 from ._aten import OPS
 from ._gradients import keep_stops
 from ._model import Model
-from ._text import quote
+from ._text import FLOATS, quote
 from ._walk import NOT_THE_USERS, ExportError, Walker, element_of, tensor_bytes
 
 import torch  # after the package's own: its absence is the user's to see
@@ -64,7 +64,7 @@ def export(module, loss=None, example_batch=(), *, labels=1, dims=None):
     batch = _Batch(module, loss, example_batch, labels)
     step = _Step(module, loss, batch)
     program = _trace(step, batch)
-    walker = Walker(program, module, OPS)
+    walker = Walker(type(module).__name__, OPS)
     tensors = _declare(walker, program, step, batch, dims or {})
     outputs = walker.run(program.graph_module)
     _declare_results(walker, program, batch, outputs)
@@ -95,6 +95,11 @@ class _Batch:
         if loss and not any(is_label):
             raise ExportError('expects labels in the example batch, for the loss: entries named "label...", '
                               f"got {[name for name, _ in given]}")
+        for name, value in given:
+            if not isinstance(value, torch.Tensor) and any(
+                    isinstance(leaf, torch.Tensor) for leaf in torch.utils._pytree.tree_leaves(value)):
+                raise ExportError(f"expects tensors in the example batch, got {type(value).__name__} of tensors for "
+                                  f"{quote(name)}: pass each tensor by itself")
         self.by_name = isinstance(example, dict)
         self.given = given
         self.for_loss = [bool(loss) and label for label in is_label]
@@ -125,7 +130,7 @@ class _Step(torch.nn.Module):
     def __init__(self, module, loss, batch):
         super().__init__()
         self.model = module
-        self.train(module.training)
+        self.training = module.training
         self.call = lambda tensors: batch.call(module, loss, tensors)
 
     def forward(self, *tensors):
@@ -133,7 +138,6 @@ class _Step(torch.nn.Module):
 
 
 def _trace(step, batch):
-    modes = [(m, m.training) for m in step.modules()]
     told, said = logging.root.manager.disable, io.StringIO()
     try:
         logging.disable(logging.ERROR)  # what it logs and prints comes as the exception, too
@@ -153,8 +157,6 @@ def _trace(step, batch):
         raise ExportError(_refusal(error)) from error
     finally:
         logging.disable(told)
-        for module, training in modes:
-            module.training = training
 
 
 def _refusal(error):
@@ -200,7 +202,7 @@ def _declare(walker, program, step, batch, dims):
                               f"{other}: make one of them in forward, or tie the whole parameter")
         if name not in tensors:
             tensors[name] = tensor
-        walker.declare_kept(node, name, tensor, "param" if is_trained else "state")
+        walker.declare_kept(node, spec.target, name, tensor, "param" if is_trained else "state")
     return tensors
 
 
@@ -212,13 +214,13 @@ def _declare_results(walker, program, batch, outputs):
     if len(losses) != 1:
         raise ExportError(f"expects one loss, got {len(losses)} values: return the loss alone")
     loss = walker.value(losses[0])
-    if loss.shape or not loss.element.endswith(("f64", "f32", "f16", "bf16")):
+    if loss.shape or loss.element not in FLOATS:
         raise ExportError(f"expects a loss that is one floating-point number, got {loss.type}: "
                           "reduce it, for example by .mean()")
     walker.graph.result(loss, '{pp.name = "loss", pp.role = #pp.role<loss>}')
     for spec, value in zip(program.graph_signature.output_specs, outputs):
         if spec.kind == kinds.BUFFER_MUTATION:
-            walker.declare_new_state(spec.target.removeprefix("model."), walker.value(value))
+            walker.declare_new_state(spec.target, walker.value(value))
         elif spec.kind != kinds.USER_OUTPUT:
             name = names.get(spec.target, str(spec.target))
             raise ExportError(f"expects inputs that stay as they are, got a change of {quote(name)} in place: "

@@ -201,6 +201,33 @@ def mixtral():
     return randomize(module), None, tokens(), {}
 
 
+class Frozen(torch.nn.Module):
+    """Columns that are indices of two tables; a batch norm that does not train; a
+    parameter without gradient."""
+
+    def __init__(self):
+        super().__init__()
+        self.few, self.many = torch.nn.Embedding(4, 8), torch.nn.Embedding(VOCABULARY, 8)
+        self.norm, self.head = torch.nn.BatchNorm1d(8).eval(), torch.nn.Linear(8, 5)
+        self.frozen = torch.nn.Linear(8, 1024).requires_grad_(False)
+
+    def forward(self, columns):
+        h = self.norm(self.few(columns[:, 0]) + self.many(columns[:, 1]))
+        return self.head(torch.tanh(h + self.frozen(h).sum(1, keepdim=True)))
+
+
+@case
+def frozen():
+    """Labels that are ignored, too: their number is a sum over the batch."""
+    def make(g):
+        ids = torch.stack([torch.randint(0, n, (BATCH,), generator=g) for n in (4, VOCABULARY)], 1)
+        labels = torch.randint(0, 5, (BATCH,), generator=g)
+        return {"columns": ids, "labels": torch.where(torch.arange(BATCH) == 1, -100, labels)}
+    module = randomize(Frozen())
+    module.norm.eval()
+    return module, F.cross_entropy, batches(make), {"plans": ("dp=2", "pp=2", "dp=2 zero=3")}
+
+
 @case
 def operations():
     def make(g):

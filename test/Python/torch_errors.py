@@ -85,6 +85,7 @@ def cases():
     yield Layer(lambda h: F.max_pool1d(h[None], 2, return_indices=True)[1][0] * h[:, :2]), plain, batch, \
         HERE + "at Layer: result 1 of aten.max_pool.* has no form"
     yield torch.nn.Identity(), plain, (X.to(torch.int16), LABELS), 'input "input": expects one of .* got torch.int16'
+    yield Layer(identity), plain, ([X], LABELS), 'expects tensors in the example batch, got list of tensors for "x"'
     yield Parts(), plain, batch, "memory of their own, got .* that is a part or view"
     yield SameName(), plain, batch, 'one argument of each name, got two of "x": rename'
     yield ChangesInput(), plain, batch, 'stay as they are, got a change of "x" in place: change a copy'

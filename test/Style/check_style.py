@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["benchmarks", "cmake", "docs", "examples", "include", "lib", "runtime", "scripts",
+FOLDERS = ["benchmarks", "cmake", "docs", "examples", "include", "lib", "python", "runtime", "scripts",
            "test", "tools"]
 SKIPPED = {"__pycache__", "data", "Inputs"}
 CPP = {".cpp", ".h", ".td"}

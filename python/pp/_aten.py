@@ -1,0 +1,488 @@
+# _aten.py - what the ops of ATen are in pp: elements, shapes, reductions.
+#
+# SPDX-License-Identifier: Apache-2.0
+#
+# A function per op: (exporter, type of the result, arguments of the op). Tensors
+# arrive as values of _text.py. Elementwise ops convert and repeat their operands
+# to the result's type first, as PyTorch does.
+"""The table from ATen ops to functions that print them."""
+
+from ._text import FLOATS, Value
+
+OPS = {}  # name of an ATen op, "add.Tensor" -> function
+
+
+def op(*names):
+    def register(function):
+        OPS.update((name, function) for name in names)
+        return function
+    return register
+
+
+def operand(x, out, value, element=None):
+    """A value or number as a tensor of the result's shape."""
+    element = element or out.element
+    if isinstance(value, Value):
+        return x.graph.expand(x.graph.convert(value, element), out.shape)
+    return x.graph.splat(value, out.shape, element)
+
+
+# Elementwise.
+
+for _name, _op in {"neg": "neg", "abs": "abs", "exp": "exp", "log": "log", "log1p": "log1p", "sqrt": "sqrt",
+                   "rsqrt": "rsqrt", "tanh": "tanh", "erf": "erf", "sigmoid": "logistic", "sin": "sin",
+                   "cos": "cos", "sign": "sign", "stop_gradient": "stop_gradient", "bitwise_not": "not"}.items():
+    OPS[f"{_name}.default"] = lambda x, out, a, _op=_op: x.graph.unary(_op, operand(x, out, a))
+
+for _name, _op in {"mul": "mul", "maximum": "max", "minimum": "min",
+                   "bitwise_and": "and", "bitwise_or": "or"}.items():
+    for _overload in "Tensor", "Scalar", "default":
+        OPS[f"{_name}.{_overload}"] = lambda x, out, a, b, _op=_op: x.graph.binary(
+            _op, operand(x, out, a), operand(x, out, b))
+
+for _name, _direction in {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}.items():
+    for _overload in "Tensor", "Scalar":
+        OPS[f"{_name}.{_overload}"] = lambda x, out, a, b, _d=_direction: compare(x, out, _d, a, b)
+
+
+@op("logical_not.default")
+def logical_not(x, out, a):
+    return x.graph.unary("not", operand(x, out, a))
+
+
+@op("logical_and.default")
+def logical_and(x, out, a, b):
+    return x.graph.binary("and", operand(x, out, a), operand(x, out, b))
+
+
+@op("logical_or.default")
+def logical_or(x, out, a, b):
+    return x.graph.binary("or", operand(x, out, a), operand(x, out, b))
+
+
+def compare(x, out, direction, a, b):
+    element = common_element(a, b)
+    return x.graph.compare(direction, operand(x, out, a, element), operand(x, out, b, element))
+
+
+def common_element(a, b):
+    """The element type in which PyTorch compares."""
+    order = ("i1", "i8", "i32", "i64", "bf16", "f16", "f32", "f64")
+    if isinstance(a, Value) and isinstance(b, Value):
+        return max(a.element, b.element, key=order.index)
+    tensor, number = (a, b) if isinstance(a, Value) else (b, a)
+    if isinstance(number, float) and tensor.element not in FLOATS:
+        return "f32"
+    return "i64" if tensor.element == "i1" and not isinstance(number, bool) else tensor.element
+
+
+@op("add.Tensor", "add.Scalar")
+def add(x, out, a, b, alpha=1):
+    return x.graph.binary("add", operand(x, out, a), scaled(x, operand(x, out, b), alpha))
+
+
+@op("sub.Tensor", "sub.Scalar")
+def sub(x, out, a, b, alpha=1):
+    return x.graph.binary("sub", operand(x, out, a), scaled(x, operand(x, out, b), alpha))
+
+
+@op("rsub.Scalar", "rsub.Tensor")
+def rsub(x, out, a, b, alpha=1):
+    return x.graph.binary("sub", operand(x, out, b), scaled(x, operand(x, out, a), alpha))
+
+
+def scaled(x, value, factor):
+    return value if factor == 1 else x.graph.scale(value, factor)
+
+
+@op("div.Tensor", "div.Scalar")
+def div(x, out, a, b):
+    return x.graph.binary("div", operand(x, out, a), operand(x, out, b))
+
+
+@op("reciprocal.default")
+def reciprocal(x, out, a):
+    return x.graph.binary("div", operand(x, out, 1), operand(x, out, a))
+
+
+@op("pow.Tensor_Scalar")
+def power(x, out, a, exponent):
+    """Small powers as products and roots, whose gradients are exact at 0."""
+    g, a = x.graph, operand(x, out, a)
+    if exponent in (2, 3):
+        square = g.binary("mul", a, a)
+        return square if exponent == 2 else g.binary("mul", square, a)
+    if exponent in (0.5, -0.5):
+        return g.unary("sqrt" if exponent > 0 else "rsqrt", a)
+    if exponent == 1:
+        return a
+    return g.binary("pow", a, operand(x, out, exponent))
+
+
+@op("pow.Tensor_Tensor", "pow.Scalar")
+def power_of_tensors(x, out, a, b):
+    return x.graph.binary("pow", operand(x, out, a), operand(x, out, b))
+
+
+@op("relu.default")
+def relu(x, out, a):
+    """By select, since the gradient of PyTorch at 0 is 0."""
+    zero = operand(x, out, 0)
+    return x.graph.select(x.graph.compare("gt", a, zero), a, zero)
+
+
+@op("leaky_relu.default")
+def leaky_relu(x, out, a, slope=0.01):
+    return x.graph.select(x.graph.compare("gt", a, operand(x, out, 0)), a, x.graph.scale(a, slope))
+
+
+@op("elu.default")
+def elu(x, out, a, alpha=1.0, scale=1.0, input_scale=1.0):
+    """The exponential of what is not positive, so that none overflows."""
+    g, zero = x.graph, operand(x, out, 0)
+    positive = g.compare("gt", a, zero)
+    low = g.unary("exp", g.scale(g.select(positive, zero, a), input_scale))
+    return g.select(positive, scaled(x, a, scale), g.scale(g.shift(low, -1), alpha * scale))
+
+
+@op("clamp.default", "hardtanh.default")
+def clamp(x, out, a, low=None, high=None):
+    """By select: at a bound the whole gradient passes, as in PyTorch."""
+    g, a = x.graph, operand(x, out, a)
+    for direction, bound in ("ge", low), ("le", high):
+        if bound is not None:
+            limit = operand(x, out, bound)
+            a = g.select(g.compare(direction, a, limit), a, limit)
+    return a
+
+
+@op("clamp_min.default")
+def clamp_min(x, out, a, low):
+    return clamp(x, out, a, low=low)
+
+
+@op("gelu.default")
+def gelu(x, out, a, approximate="none"):
+    g = x.graph
+    if approximate == "tanh":
+        cube = g.binary("mul", g.binary("mul", a, a), a)
+        inner = g.binary("add", a, g.scale(cube, 0.044715))
+        bent = g.unary("tanh", g.scale(inner, (2 / 3.141592653589793)**0.5))
+    else:
+        bent = g.unary("erf", g.scale(a, 0.5**0.5))
+    return g.binary("mul", g.scale(a, 0.5), g.shift(bent, 1))
+
+
+@op("silu.default")
+def silu(x, out, a):
+    return x.graph.binary("mul", a, x.graph.unary("logistic", a))
+
+
+@op("softplus.default")
+def softplus(x, out, a, beta=1, threshold=20):
+    g = x.graph
+    inner = scaled(x, a, beta)
+    direct = g.compare("gt", inner, operand(x, out, threshold))
+    soft = g.unary("log1p", g.unary("exp", g.select(direct, operand(x, out, 0), inner)))
+    return g.select(direct, a, scaled(x, soft, 1 / beta))
+
+
+@op("floor.default")
+def floor(x, out, a):
+    """Converted to an integer, a number loses its fraction; one below it, then, if
+    that is larger. Beyond 2^52 all numbers of f64 are whole."""
+    g = x.graph
+    whole = g.unary("stop_gradient", g.convert(g.convert(a, "i64"), a.element))
+    lower = g.select(g.compare("gt", whole, a), g.shift(whole, -1), whole)
+    is_small = g.compare("lt", g.unary("abs", a), operand(x, out, 2.0**52))
+    return g.unary("stop_gradient", g.select(is_small, lower, a))
+
+
+@op("ceil.default")
+def ceil(x, out, a):
+    return x.graph.unary("neg", floor(x, out, x.graph.unary("neg", a)))
+
+
+@op("round.default")
+def round_(x, out, a):
+    """Halves go to the even neighbour."""
+    g, lower = x.graph, floor(x, out, a)
+    fraction, half = g.binary("sub", a, lower), operand(x, out, 0.5)
+    is_odd = g.compare("ne", lower, g.scale(floor(x, out, g.scale(lower, 0.5)), 2))
+    up = g.binary("or", g.compare("gt", fraction, half), g.binary("and", g.compare("eq", fraction, half), is_odd))
+    return g.unary("stop_gradient", g.select(up, g.shift(lower, 1), lower))
+
+
+@op("trunc.default")
+def trunc(x, out, a):
+    g = x.graph
+    return g.binary("mul", g.unary("sign", a), floor(x, out, g.unary("abs", a)))
+
+
+@op("remainder.Scalar", "remainder.Tensor")
+def remainder(x, out, a, b):
+    """It has the sign of the divisor."""
+    g, a, b = x.graph, operand(x, out, a), operand(x, out, b)
+    if out.element in FLOATS:
+        return g.binary("sub", a, g.binary("mul", floor(x, out, g.binary("div", a, b)), b))
+    rest = g.binary("sub", a, g.binary("mul", g.binary("div", a, b), b))
+    zero = operand(x, out, 0)
+    is_other = g.compare("lt", g.binary("mul", g.unary("sign", rest), g.unary("sign", b)), zero)
+    return g.select(is_other, g.binary("add", rest, b), rest)
+
+
+@op("div.Tensor_mode", "div.Scalar_mode")
+def div_rounded(x, out, a, b, rounding_mode=None):
+    g = x.graph
+    if rounding_mode is None:
+        return div(x, out, a, b)
+    if out.element in FLOATS:
+        return (floor if rounding_mode == "floor" else trunc)(x, out, div(x, out, a, b))
+    if rounding_mode == "trunc":
+        return div(x, out, a, b)
+    a, b = operand(x, out, a), operand(x, out, b)
+    return g.binary("div", g.binary("sub", a, remainder(x, out, a, b)), b)
+
+
+@op("floor_divide.default")
+def floor_divide(x, out, a, b):
+    return div_rounded(x, out, a, b, "floor")
+
+
+@op("isnan.default")
+def isnan(x, out, a):
+    return x.graph.compare("ne", a, a)
+
+
+@op("isinf.default")
+def isinf(x, out, a):
+    g = x.graph
+    return g.compare("eq", g.unary("abs", a), g.splat(float("inf"), a.shape, a.element))
+
+
+@op("bitwise_xor.Tensor", "logical_xor.default")
+def xor(x, out, a, b):
+    if out.element != "i1":
+        x.fail("exclusive or of integers has no op in pp: use bool tensors")
+    return x.graph.compare("ne", operand(x, out, a), operand(x, out, b))
+
+
+@op("log2.default")
+def log2(x, out, a):
+    return x.graph.scale(x.graph.unary("log", operand(x, out, a)), 1.4426950408889634)
+
+
+@op("exp2.default")
+def exp2(x, out, a):
+    return x.graph.unary("exp", x.graph.scale(operand(x, out, a), 0.6931471805599453))
+
+
+@op("tan.default")
+def tan(x, out, a):
+    return x.graph.binary("div", x.graph.unary("sin", a), x.graph.unary("cos", a))
+
+
+@op("expm1.default")
+def expm1(x, out, a):
+    """exp(a) - 1 as tanh(a / 2) (exp(a) + 1), which is exact for small a, too."""
+    g = x.graph
+    return g.binary("mul", g.unary("tanh", g.scale(a, 0.5)), g.shift(g.unary("exp", a), 1))
+
+
+@op("sinh.default")
+def sinh(x, out, a):
+    """Half of e + e / (e + 1) for e = exp(a) - 1."""
+    g, e = x.graph, expm1(x, out, a)
+    return g.scale(g.binary("add", e, g.binary("div", e, g.shift(e, 1))), 0.5)
+
+
+@op("cosh.default")
+def cosh(x, out, a):
+    g, e = x.graph, x.graph.unary("exp", x.graph.unary("abs", a))
+    return g.scale(g.binary("add", e, g.binary("div", operand(x, out, 1), e)), 0.5)
+
+
+@op("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
+def where(x, out, mask, a, b):
+    return x.graph.select(operand(x, out, mask, "i1"), operand(x, out, a), operand(x, out, b))
+
+
+@op("masked_fill.Scalar", "masked_fill.Tensor")
+def masked_fill(x, out, a, mask, value):
+    return where(x, out, mask, value, a)
+
+
+@op("_to_copy.default", "clone.default", "alias.default", "lift_fresh_copy.default", "contiguous.default",
+    "to.dtype", "to.dtype_layout", "convert_element_type.default")
+def copy(x, out, a, *_, **__):
+    return x.graph.convert(a, out.element)
+
+
+@op("full_like.default", "ones_like.default", "zeros_like.default", "new_full.default", "new_zeros.default",
+    "new_ones.default", "empty_like.default")
+def full_like(x, out, a, *args, **_):
+    """Its operand gives only the shape; the value is the last number."""
+    name = x.node.target.__name__
+    value = 1 if "ones" in name else args[-1] if "full" in name else 0
+    return operand(x, out, value)
+
+
+# Shape.
+
+
+@op("view.default", "_unsafe_view.default", "reshape.default", "unsqueeze.default", "squeeze.dims", "squeeze.dim",
+    "squeeze.default", "flatten.using_ints", "unflatten.int")
+def reshape(x, out, a, *_):
+    return x.graph.reshape(a, out.shape)
+
+
+@op("expand.default")
+def expand(x, out, a, *_, **__):
+    return x.graph.expand(a, out.shape)
+
+
+@op("permute.default")
+def permute(x, out, a, dimensions):
+    return x.graph.transpose(a, [d % a.rank for d in dimensions])
+
+
+@op("transpose.int")
+def transpose(x, out, a, first, second):
+    order = list(range(a.rank))
+    order[first], order[second] = order[second], order[first]
+    return x.graph.transpose(a, order)
+
+
+@op("t.default")
+def t(x, out, a):
+    return x.graph.transpose(a, range(a.rank)[::-1])
+
+
+@op("slice.Tensor")
+def slice_(x, out, a, dimension=0, start=None, end=None, step=1):
+    begin, limit, stride = slice(start, end, step).indices(a.shape[dimension])
+    return x.graph.slice_along(a, dimension % a.rank, begin, max(begin, limit), stride)
+
+
+@op("select.int")
+def select(x, out, a, dimension, index):
+    index %= a.shape[dimension]
+    return x.graph.reshape(x.graph.slice_along(a, dimension % a.rank, index, index + 1), out.shape)
+
+
+@op("narrow.default")
+def narrow(x, out, a, dimension, start, length):
+    return x.graph.slice_along(a, dimension % a.rank, start, start + length)
+
+
+@op("unbind.int")
+def unbind(x, out, a, dimension=0):
+    return [select(x, type_, a, dimension, i) for i, type_ in enumerate(out)]
+
+
+@op("cat.default")
+def cat(x, out, tensors, dimension=0):
+    parts = [x.graph.convert(a, out.element) for a in tensors if a.shape != (0,)]
+    return x.graph.concatenate(parts, dimension % len(out.shape))
+
+
+@op("stack.default")
+def stack(x, out, tensors, dimension=0):
+    dimension %= len(out.shape)
+    part = out.shape[:dimension] + (1,) + out.shape[dimension + 1:]
+    return x.graph.concatenate([x.graph.reshape(a, part) for a in tensors], dimension)
+
+
+@op("repeat.default")
+def repeat(x, out, a, repeats):
+    """[r * n] is [r, n] with a repeated new dimension in front of each."""
+    sizes = (1,) * (len(repeats) - a.rank) + a.shape
+    apart = [n for pair in zip(repeats, sizes) for n in pair]
+    wide = x.graph.expand(x.graph.reshape(a, [n for size in sizes for n in (1, size)]), apart)
+    return x.graph.reshape(wide, out.shape)
+
+
+@op("constant_pad_nd.default")
+def constant_pad_nd(x, out, a, padding, value=0):
+    """`padding` counts from the last dimension; negative amounts cut off."""
+    low, high = [0] * a.rank, [0] * a.rank
+    for i in range(len(padding) // 2):
+        low[a.rank - 1 - i], high[a.rank - 1 - i] = padding[2 * i:2 * i + 2]
+    a = x.graph.slice(a, [max(0, -n) for n in low], [size - max(0, -n) for size, n in zip(a.shape, high)])
+    low, high = [max(0, n) for n in low], [max(0, n) for n in high]
+    return x.graph.pad(a, value, low, high) if any(low + high) else a
+
+
+@op("flip.default")
+def flip(x, out, a, dimensions):
+    return x.graph.reverse(a, sorted(d % a.rank for d in dimensions))
+
+
+@op("roll.default")
+def roll(x, out, a, shifts, dimensions=()):
+    for shift, d in zip(shifts, dimensions):
+        d %= a.rank
+        cut = -shift % a.shape[d]
+        if cut:
+            a = x.graph.concatenate([x.graph.slice_along(a, d, cut, a.shape[d]),
+                                     x.graph.slice_along(a, d, 0, cut)], d)
+    return a
+
+
+# Reductions.
+
+
+def all_or(dimensions, rank):
+    if dimensions is None or dimensions == []:
+        return list(range(rank))
+    dimensions = dimensions if isinstance(dimensions, (list, tuple)) else [dimensions]
+    return [d % rank for d in dimensions]
+
+
+@op("sum.dim_IntList", "sum.default")
+def sum_(x, out, a, dimensions=None, keep=False, dtype=None):
+    return x.graph.reduce("sum", x.graph.convert(a, out.element), all_or(dimensions, a.rank), keep)
+
+
+@op("mean.dim", "mean.default")
+def mean(x, out, a, dimensions=None, keep=False, dtype=None):
+    return x.graph.mean(x.graph.convert(a, out.element), all_or(dimensions, a.rank), keep)
+
+
+@op("amax.default")
+def amax(x, out, a, dimensions=None, keep=False):
+    return x.graph.reduce("max", a, all_or(dimensions, a.rank), keep)
+
+
+@op("amin.default")
+def amin(x, out, a, dimensions=None, keep=False):
+    return x.graph.reduce("min", a, all_or(dimensions, a.rank), keep)
+
+
+@op("var.correction", "var.dim")
+def var(x, out, a, dimensions=None, correction=1, keepdim=False):
+    g, dimensions = x.graph, all_or(dimensions, a.rank)
+    centred = g.binary("sub", a, g.expand(g.mean(a, dimensions, keep=True), a.shape))
+    total = g.reduce("sum", g.binary("mul", centred, centred), dimensions, keepdim)
+    count = 1
+    for d in dimensions:
+        count *= a.shape[d]
+    return g.scale(total, 1.0 / (count - (1 if correction is None else correction)))
+
+
+@op("any.dim", "any.dims", "any.default")
+def any_(x, out, a, dimensions=None, keep=False):
+    return x.graph.reduce("or", x.graph.convert(a, "i1"), all_or(dimensions, a.rank), keep)
+
+
+@op("argmax.default")
+def argmax(x, out, a, dimension=None, keep=False):
+    if dimension is None:
+        a, dimension = x.graph.reshape(a, (-1,)), 0
+    found = x.graph.argmax(a, dimension % a.rank)
+    return x.graph.reshape(x.graph.convert(found, out.element), out.shape)
+
+
+@op("cumsum.default")
+def cumsum(x, out, a, dimension, dtype=None):
+    return x.graph.cumsum(x.graph.convert(a, out.element), dimension % a.rank)

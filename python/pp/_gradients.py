@@ -1,0 +1,72 @@
+# _gradients.py - keeps what stops gradients.
+#
+# SPDX-License-Identifier: Apache-2.0
+#
+# run_decompositions makes an alias of detach() and inlines no_grad(): the forward
+# pass is the same, the gradient is not. So before it, each becomes a call of an op
+# of our own, which has no decomposition. What no parameter reaches has no gradient,
+# and stays.
+"""Marks where gradients stop in a graph of torch.export."""
+
+import operator
+
+import torch
+
+_library = torch.library.Library("pp", "DEF")
+_library.define("stop_gradient(Tensor x) -> Tensor")
+_library.impl("stop_gradient", lambda x: x.clone(), "CompositeExplicitAutograd")
+STOP = torch.ops.pp.stop_gradient.default
+
+
+def keep_stops(program):
+    """Changes the graph of an exported program in place."""
+    kinds = torch.export.graph_signature.InputKind
+    nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
+    trained = {node for node, spec in zip(nodes, program.graph_signature.input_specs) if spec.kind == kinds.PARAMETER}
+    _mark(program.graph_module, trained)
+
+
+def _mark(module, reached):
+    """`reached`: the placeholders that parameters reach. Returns for each result
+    whether one reaches it."""
+    graph = module.graph
+    for node in list(graph.nodes):
+        if node.op == "output":
+            results = node.args[0] if isinstance(node.args[0], (list, tuple)) else [node.args[0]]
+            module.recompile()
+            return [result in reached for result in results]
+        if not any(n in reached for n in node.all_input_nodes):
+            continue
+        name = getattr(node.target, "__name__", "")
+        if name == "detach.default":
+            node.target = STOP
+        elif name.startswith("wrap_with_"):
+            _mark_region(module, node, reached)
+        elif node.target is operator.getitem and "wrap_with_" in getattr(node.args[0].target, "__name__", ""):
+            pass  # _mark_region has said it
+        elif node.target is not STOP:
+            reached.add(node)
+    raise AssertionError("a graph without results")
+
+
+def _mark_region(module, node, reached):
+    """A part under no_grad, enable_grad or autocast."""
+    place = next(i for i, arg in enumerate(node.args) if isinstance(arg, torch.fx.Node) and arg.op == "get_attr")
+    part = getattr(module, node.args[place].target)
+    inner = [n for n in part.graph.nodes if n.op == "placeholder"]
+    found = _mark(part, {n for n, given in zip(inner, node.args[place + 1:]) if given in reached})
+    is_stop = node.target.__name__ == "wrap_with_set_grad_enabled" and not node.args[0]
+    for user in list(node.users):
+        if user.target is operator.getitem and found[user.args[1]]:
+            if is_stop:
+                _stop(module.graph, user)
+            else:
+                reached.add(user)
+
+
+def _stop(graph, node):
+    with graph.inserting_after(node):
+        stop = graph.call_function(STOP)
+    stop.meta.update(node.meta)
+    node.replace_all_uses_with(stop)
+    stop.args = (node,)

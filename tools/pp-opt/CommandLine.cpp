@@ -120,6 +120,24 @@ pp::opt::parseCommandLine(int argc, char **argv,
                  clEnumValN(Emit::PPX, "ppx",
                             "an artifact for pp-run, from a module of level "
                             "program")));
+  using Import = CommandLine::Import;
+  pp::NamedValues<Import> importAs(
+      "import",
+      cl::desc("what a model of another framework is written in; without it, "
+               "the content says it"),
+      cl::init(Import::Auto),
+      cl::values(clEnumValN(Import::StableHLO, "stablehlo",
+                            "the text that jax.jit(loss).lower(...).as_text("
+                            "debug_info=True) prints"),
+                 clEnumValN(Import::None, "none", "only read it")));
+  cl::list<std::string> inputs(
+      "inputs", cl::value_desc("name,..."), cl::CommaSeparated,
+      cl::desc("arguments of an imported loss that a batch consists of: names, "
+               "beginnings of dotted names or numbers; the others are "
+               "parameters"));
+  cl::list<std::string> labels(
+      "labels", cl::value_desc("name,..."), cl::CommaSeparated,
+      cl::desc("arguments of an imported loss that the model should answer"));
   cl::opt<bool> evaluate(
       "evaluate",
       cl::desc(
@@ -176,6 +194,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "-o eval.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"pp=4 microbatches=8\" "
       "--draw-schedule=- -o program.mlir\n"
+      "  pp-opt loss.mlir --import=stablehlo --inputs=tokens --labels=labels "
+      "-o model.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-predict\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 zero=1\" "
@@ -196,6 +216,9 @@ pp::opt::parseCommandLine(int argc, char **argv,
   CommandLine result;
   result.input = input;
   result.output = output;
+  result.importAs = importAs;
+  result.inputs.assign(inputs.begin(), inputs.end());
+  result.labels.assign(labels.begin(), labels.end());
   result.emit = emit;
   result.evaluates = evaluate;
   result.predict = predict;

@@ -1,0 +1,28 @@
+//===- Arguments.h - names and roles of a model's arguments -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the arguments of a loss, with the names that locations have, and what the
+// user says of them. Out: pp's attributes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_IMPORT_ARGUMENTS_H
+#define PP_LIB_IMPORT_ARGUMENTS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace pp::hlo {
+
+/// Names, beginnings of dotted names, or numbers of arguments.
+struct Roles {
+  llvm::ArrayRef<std::string> inputs, labels;
+};
+
+/// The attributes of each argument of `main`. Reports a role of no argument,
+/// and one that no type allows.
+mlir::FailureOr<llvm::SmallVector<mlir::DictionaryAttr>>
+describeArguments(mlir::func::FuncOp main, const Roles &roles);
+
+} // namespace pp::hlo
+
+#endif // PP_LIB_IMPORT_ARGUMENTS_H

@@ -1,0 +1,135 @@
+//===- ImportStableHLO.cpp - makes a model of a loss in StableHLO ---------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a module of functions on StableHLO, the first result of whose @main is
+// the loss. Out: one function @main of level 1, which has the names and places
+// of the source as locations. Conversion.h says how ops are converted.
+//
+//===----------------------------------------------------------------------===//
+#include "Arguments.h"
+#include "Conversion.h"
+#include "SourceNames.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "pp/IR/Model.h"
+#include "pp/Import/Passes.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::hlo;
+
+namespace pp {
+#define GEN_PASS_DEF_IMPORTSTABLEHLO
+#include "pp/Import/Passes.h.inc"
+} // namespace pp
+
+/// Starts of slices and counters that are only known numbers now.
+static void eraseUnused(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+/// The loss; reports a result that is none.
+static FailureOr<Value> findLoss(func::FuncOp source, ArrayRef<Value> results) {
+  if (results.empty())
+    return source.emitError("expects a loss as the first result, got none");
+  auto type = cast<RankedTensorType>(results[0].getType());
+  if (type.getRank() != 0 || !isa<FloatType>(type.getElementType()))
+    return source.emitError("expects a scalar loss as the first result, got ")
+           << type << "; export a function that returns the mean loss of the "
+                      "batch";
+  if (results.size() > 1)
+    source.emitRemark("results behind the loss are dropped: ")
+        << results.size() - 1;
+  return results[0];
+}
+
+/// The function that replaces `source`, with arguments and no ops.
+static FailureOr<func::FuncOp> beginMain(func::FuncOp source) {
+  SmallVector<Type> types;
+  for (BlockArgument argument : source.getArguments()) {
+    FailureOr<RankedTensorType> type =
+        convertType(argument.getType(), argument.getLoc());
+    if (failed(type))
+      return failure();
+    types.push_back(*type);
+  }
+  OpBuilder builder(source.getContext());
+  auto main = func::FuncOp::create(builder, source.getLoc(), "main",
+                                   builder.getFunctionType(types, {}));
+  Block *block = main.addEntryBlock();
+  for (auto [argument, original] :
+       llvm::zip_equal(block->getArguments(), source.getArguments()))
+    argument.setLoc(original.getLoc());
+  return main;
+}
+
+/// Names arguments' locations as the model names arguments.
+static void nameArguments(func::FuncOp main,
+                          ArrayRef<DictionaryAttr> attributes) {
+  for (auto [argument, entry] :
+       llvm::zip_equal(main.getArguments(), attributes))
+    argument.setLoc(NameLoc::get(entry.getAs<StringAttr>(attrs::kName)));
+}
+
+static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
+                                           const Roles &roles) {
+  FailureOr<SmallVector<DictionaryAttr>> attributes =
+      describeArguments(source, roles);
+  if (failed(attributes))
+    return failure();
+  FailureOr<func::FuncOp> begun = beginMain(source);
+  if (failed(begun))
+    return failure();
+  OwningOpRef<func::FuncOp> main = *begun;
+  Block &block = main->getBody().front();
+  Conversion conversion(module, block);
+  Values results,
+      arguments(block.getArguments().begin(), block.getArguments().end());
+  if (failed(conversion.inlineCall(source, arguments, nullptr, results)))
+    return failure();
+  FailureOr<Value> loss = findLoss(source, results);
+  if (failed(loss))
+    return failure();
+  OpBuilder builder = OpBuilder::atBlockEnd(&block);
+  func::ReturnOp::create(builder, source.getLoc(), *loss);
+  eraseUnused(block);
+  nameArguments(*main, *attributes);
+  setSignature(*main, *attributes,
+               getResultAttrs(module.getContext(), Role::Loss, "loss"));
+  return main.release();
+}
+
+namespace {
+
+struct ImportStableHLOPass
+    : pp::impl::ImportStableHLOBase<ImportStableHLOPass> {
+  using ImportStableHLOBase::ImportStableHLOBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<PPDialect, func::FuncDialect>();
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto source = module.lookupSymbol<func::FuncOp>("main");
+    if (!source || source.isExternal()) {
+      module.emitError("expects a function @main with a body: the loss");
+      return signalPassFailure();
+    }
+    FailureOr<func::FuncOp> main =
+        convertMain(module, source, {*inputs, *labels});
+    if (failed(main))
+      return signalPassFailure();
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      op.erase();
+    module.push_back(*main);
+    // Attributes of other compilers.
+    for (NamedAttribute attribute : module->getDiscardableAttrDictionary())
+      module->removeDiscardableAttr(attribute.getName());
+    module.setSymNameAttr(nullptr);
+  }
+};
+
+} // namespace

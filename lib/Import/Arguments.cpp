@@ -133,9 +133,7 @@ static LogicalResult findRoles(func::FuncOp main, const Roles &roles,
 // Attributes
 //===----------------------------------------------------------------------===//
 
-/// How a parameter starts if no file has it: JAX initialises outside of the
-/// loss. Matrices are small numbers, scales 1, all others 0.
-static InitAttr guessInit(StringRef name, RankedTensorType type) {
+InitAttr pp::hlo::guessInit(StringRef name, RankedTensorType type) {
   MLIRContext *context = type.getContext();
   const StringRef last = name.rsplit('.').second.empty()
                              ? name

@@ -10,6 +10,7 @@
 #define PP_LIB_IMPORT_ARGUMENTS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "pp/IR/PP.h"
 
 namespace pp::hlo {
 
@@ -22,6 +23,10 @@ struct Roles {
 /// and one that no type allows.
 mlir::FailureOr<llvm::SmallVector<mlir::DictionaryAttr>>
 describeArguments(mlir::func::FuncOp main, const Roles &roles);
+
+/// How a parameter starts if no file has it, since JAX initialises outside of
+/// the loss: matrices are small numbers, scales 1, all others 0.
+InitAttr guessInit(llvm::StringRef name, mlir::RankedTensorType type);
 
 } // namespace pp::hlo
 

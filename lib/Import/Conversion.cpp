@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "Conversion.h"
 #include "SourceNames.h"
-#include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
 using namespace pp;
@@ -66,7 +65,8 @@ LogicalResult Conversion::checkTypes(HloOp op) {
 //===----------------------------------------------------------------------===//
 
 Conversion::Conversion(ModuleOp source, Block &target)
-    : symbols(source), builder(source.getContext()), loc(source.getLoc()) {
+    : symbols(source), builder(source.getContext()), loc(source.getLoc()),
+      callPlace(UnknownLoc::get(source.getContext())) {
   builder.setInsertionPointToEnd(&target);
   addElementwise(handlers);
   addShapes(handlers);
@@ -230,6 +230,8 @@ Location Conversion::locate(Operation *op) const {
   const std::string name =
       joinNames(path, findPart(op->getLoc(), iterations));
   Location place = findPlace(op->getLoc());
+  if (isa<UnknownLoc>(place))
+    place = callPlace;
   return name.empty()
              ? place
              : Location(NameLoc::get(StringAttr::get(op->getContext(), name), place));
@@ -348,13 +350,17 @@ LogicalResult Conversion::inlineRegion(Region &region,
     return failure();
   for (auto [argument, value] : llvm::zip_equal(block->getArguments(), arguments))
     map[argument] = value;
-  if (index)
+  if (index) {
     iterations.push_back(*index);
+    ++loops;
+  }
   const Location around = loc;
   const LogicalResult done = convertBlock(*block, results);
   loc = around;
-  if (index)
+  if (index) {
     iterations.pop_back();
+    --loops;
+  }
   return done;
 }
 
@@ -369,14 +375,18 @@ LogicalResult Conversion::inlineCall(func::FuncOp function,
            << function.getName();
   callers.push_back(function);
   const std::string pathAround = path;
-  if (call)
+  const Location placeAround = callPlace;
+  if (call) {
     path = joinNames(path, findPart(call->getLoc(), iterations));
+    callPlace = findPlace(loc);
+  }
   SmallVector<int64_t> iterationsAround;
   std::swap(iterations, iterationsAround);
   const LogicalResult done =
       inlineRegion(function.getBody(), arguments, std::nullopt, results);
   std::swap(iterations, iterationsAround);
   path = pathAround;
+  callPlace = placeAround;
   callers.pop_back();
   return done;
 }

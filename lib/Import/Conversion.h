@@ -22,6 +22,7 @@
 #include "mlir/IR/Verifier.h"
 #include "pp/IR/PP.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace pp::hlo {
@@ -119,6 +120,13 @@ public:
   /// The number that all elements of an integer are, if it is known.
   std::optional<int64_t> known(Value value) const;
 
+  /// Arguments of the function of which loops read rows by their counters.
+  const llvm::DenseSet<Value> &getStacks() const { return stacks; }
+  void noteRow(Value of) {
+    if (loops > 0 && mlir::isa<mlir::BlockArgument>(of))
+      stacks.insert(of);
+  }
+
   mlir::Location getLoc() const { return loc; }
   mlir::MLIRContext *getContext() { return builder.getContext(); }
 
@@ -149,8 +157,11 @@ private:
   /// The part of the model that the innermost call is in, and the iterations of
   /// the loops around, within its function.
   std::string path;
+  /// The line of the innermost call.
+  mlir::Location callPlace;
   llvm::SmallVector<int64_t> iterations;
-  int64_t made = 0;
+  llvm::DenseSet<Value> stacks;
+  int64_t made = 0, loops = 0;
 };
 
 } // namespace pp::hlo

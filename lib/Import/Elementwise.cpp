@@ -47,6 +47,13 @@ static Value convertExpm1(HloOp op, Conversion &graph) {
   return graph.binary<MulOp>(graph.unary<TanhOp>(half), sum);
 }
 
+/// 1 - erf(x): absolutely exact; what exact GELU needs.
+static Value convertErfc(HloOp op, Conversion &graph) {
+  Value x = graph.operand(op, 0);
+  return graph.binary<SubOp>(graph.splat(1, graph.typeOf(x)),
+                             graph.unary<ErfOp>(x));
+}
+
 static Value convertTan(HloOp op, Conversion &graph) {
   Value x = graph.operand(op, 0);
   return graph.binary<DivOp>(graph.unary<SinOp>(x), graph.unary<CosOp>(x));
@@ -260,6 +267,7 @@ void pp::hlo::addElementwise(Handlers &handlers) {
   unary("exponential_minus_one", convertExpm1);
   unary("tan", convertTan);
   unary("chlo.tan", convertTan);
+  unary("chlo.erfc", convertErfc);
   unary("chlo.square", convertSquare);
   unary("is_finite", compareWithInfinity<Direction::LT>);
   unary("chlo.is_inf", compareWithInfinity<Direction::EQ>);

@@ -9,8 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Arguments.h"
 #include "Conversion.h"
-#include "SourceNames.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "Simplify.h"
 #include "pp/IR/Model.h"
 #include "pp/Import/Passes.h"
 
@@ -22,13 +21,6 @@ namespace pp {
 #define GEN_PASS_DEF_IMPORTSTABLEHLO
 #include "pp/Import/Passes.h.inc"
 } // namespace pp
-
-/// Starts of slices and counters that are only known numbers now.
-static void eraseUnused(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
 
 /// The loss; reports a result that is none.
 static FailureOr<Value> findLoss(func::FuncOp source, ArrayRef<Value> results) {
@@ -73,12 +65,26 @@ static void nameArguments(func::FuncOp main,
     argument.setLoc(NameLoc::get(entry.getAs<StringAttr>(attrs::kName)));
 }
 
-static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
-                                           const Roles &roles) {
+/// Ends `main` with the loss and gives it its signature.
+static LogicalResult finishMain(func::FuncOp main, func::FuncOp source,
+                                ArrayRef<Value> results, const Roles &roles) {
   FailureOr<SmallVector<DictionaryAttr>> attributes =
       describeArguments(source, roles);
   if (failed(attributes))
     return failure();
+  FailureOr<Value> loss = findLoss(source, results);
+  if (failed(loss))
+    return failure();
+  OpBuilder builder = OpBuilder::atBlockEnd(&main.getBody().front());
+  func::ReturnOp::create(builder, source.getLoc(), *loss);
+  nameArguments(main, *attributes);
+  setSignature(main, *attributes,
+               getResultAttrs(main.getContext(), Role::Loss, "loss"));
+  return success();
+}
+
+static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
+                                           const Roles &roles) {
   FailureOr<func::FuncOp> begun = beginMain(source);
   if (failed(begun))
     return failure();
@@ -87,17 +93,12 @@ static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
   Conversion conversion(module, block);
   Values results,
       arguments(block.getArguments().begin(), block.getArguments().end());
-  if (failed(conversion.inlineCall(source, arguments, nullptr, results)))
+  if (failed(conversion.inlineCall(source, arguments, nullptr, results)) ||
+      failed(finishMain(*main, source, results, roles)))
     return failure();
-  FailureOr<Value> loss = findLoss(source, results);
-  if (failed(loss))
-    return failure();
-  OpBuilder builder = OpBuilder::atBlockEnd(&block);
-  func::ReturnOp::create(builder, source.getLoc(), *loss);
-  eraseUnused(block);
-  nameArguments(*main, *attributes);
-  setSignature(*main, *attributes,
-               getResultAttrs(module.getContext(), Role::Loss, "loss"));
+  eraseUnused(*main);
+  splitStackedParameters(*main, conversion.getStacks());
+  boundIndices(*main);
   return main.release();
 }
 

@@ -311,6 +311,7 @@ static LogicalResult convertDynamicSlice(HloOp op, Conversion &graph,
   Ints limits;
   for (auto [start, size] : llvm::zip(*known, type.getShape()))
     limits.push_back(start + size);
+  graph.noteRow(operand);
   results.push_back(graph.slice(operand, *known, limits));
   return success(results.back());
 }

@@ -135,9 +135,8 @@ static LogicalResult findRoles(func::FuncOp main, const Roles &roles,
 
 InitAttr pp::hlo::guessInit(StringRef name, RankedTensorType type) {
   MLIRContext *context = type.getContext();
-  const StringRef last = name.rsplit('.').second.empty()
-                             ? name
-                             : name.rsplit('.').second;
+  const StringRef last =
+      name.rsplit('.').second.empty() ? name : name.rsplit('.').second;
   if (type.getRank() >= 2)
     return InitAttr::get(context, InitKind::Normal, 0, 0.02);
   if (llvm::is_contained({"scale", "gamma", "g", "weight"}, last))

@@ -57,7 +57,8 @@ static LogicalResult convertWhile(HloOp op, Conversion &graph,
     Values next;
     if (failed(graph.inlineRegion(op->getRegion(1), carried, index, next)))
       return failure();
-    if (!llvm::equal(ValueRange(next).getTypes(), ValueRange(carried).getTypes()))
+    if (!llvm::equal(ValueRange(next).getTypes(),
+                     ValueRange(carried).getTypes()))
       return op->emitOpError("expects a body that returns values of the types "
                              "that it takes");
     carried = next;
@@ -69,9 +70,9 @@ static LogicalResult convertWhile(HloOp op, Conversion &graph,
 /// A branch that is known when the model is exported.
 static LogicalResult convertBranch(HloOp op, Conversion &graph,
                                    Values &results) {
-  std::optional<int64_t> number =
-      op->getNumOperands() == 1 ? graph.known(graph.operand(op, 0))
-                                : std::nullopt;
+  std::optional<int64_t> number = op->getNumOperands() == 1
+                                      ? graph.known(graph.operand(op, 0))
+                                      : std::nullopt;
   const int64_t count = op->getNumRegions();
   if (!number || count == 0)
     return op->emitError("cannot import ")
@@ -102,7 +103,8 @@ static LogicalResult convertCustomCall(HloOp op, Conversion &graph,
   return op->emitError("cannot import a call of '")
          << target
          << "', which is no part of the program; export it for another "
-            "platform (jax.export, platforms=[\"cpu\"]), or write it in jax.numpy";
+            "platform (jax.export, platforms=[\"cpu\"]), or write it in "
+            "jax.numpy";
 }
 
 void pp::hlo::addControl(Handlers &handlers) {

@@ -128,21 +128,20 @@ Value Conversion::reshape(Value value, ArrayRef<int64_t> shape) {
 }
 
 Value Conversion::transpose(Value value, ArrayRef<int64_t> permutation) {
-  if (!value || llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
+  if (!value ||
+      llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
     return value;
   SmallVector<int64_t> shape;
   for (int64_t dim : permutation)
-    shape.push_back(dim >= 0 && dim < typeOf(value).getRank()
-                        ? shapeOf(value)[dim]
-                        : 0);
+    shape.push_back(
+        dim >= 0 && dim < typeOf(value).getRank() ? shapeOf(value)[dim] : 0);
   return make<TransposeOp>(typeOf(value).clone(shape), value, permutation);
 }
 
 Value Conversion::convert(Value value, Type element) {
   if (!value || typeOf(value).getElementType() == element)
     return value;
-  return make<ConvertOp>(
-      RankedTensorType::get(shapeOf(value), element), value);
+  return make<ConvertOp>(RankedTensorType::get(shapeOf(value), element), value);
 }
 
 Value Conversion::slice(Value value, ArrayRef<int64_t> starts,
@@ -218,8 +217,7 @@ Value Conversion::select(Value predicate, Value onTrue, Value onFalse) {
 
 std::optional<int64_t> Conversion::known(Value value) const {
   auto found = numbers.find(value);
-  return found == numbers.end() ? std::nullopt
-                                : std::optional(found->second);
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
 }
 
 //===----------------------------------------------------------------------===//
@@ -227,14 +225,13 @@ std::optional<int64_t> Conversion::known(Value value) const {
 //===----------------------------------------------------------------------===//
 
 Location Conversion::locate(Operation *op) const {
-  const std::string name =
-      joinNames(path, findPart(op->getLoc(), iterations));
+  const std::string name = joinNames(path, findPart(op->getLoc(), iterations));
   Location place = findPlace(op->getLoc());
   if (isa<UnknownLoc>(place))
     place = callPlace;
-  return name.empty()
-             ? place
-             : Location(NameLoc::get(StringAttr::get(op->getContext(), name), place));
+  return name.empty() ? place
+                      : Location(NameLoc::get(
+                            StringAttr::get(op->getContext(), name), place));
 }
 
 /// What to do about an op that pp has not.
@@ -256,12 +253,12 @@ static StringRef advise(StringRef name) {
       {"all_reduce", "export the loss of one device, without shard_map"},
       {"all_gather", "export the loss of one device, without shard_map"},
       {"reduce_scatter", "export the loss of one device, without shard_map"},
-      {"collective_permute", "export the loss of one device, without shard_map"},
+      {"collective_permute",
+       "export the loss of one device, without shard_map"},
       {"all_to_all", "export the loss of one device, without shard_map"},
       {"sdy.manual_computation",
        "export the loss of one device, without shard_map"},
-      {"select_and_scatter",
-       "export the loss alone: pp makes its gradients"}};
+      {"select_and_scatter", "export the loss alone: pp makes its gradients"}};
   for (auto [op, advice] : kAdvice)
     if (op == name)
       return advice;
@@ -274,7 +271,8 @@ LogicalResult Conversion::callHandler(HloOp op, Values &results) {
     return op->emitError("cannot import ")
            << op->getName() << ": " << advise(op.getName());
   const Handler &handler = found->second;
-  if (handler.operands >= 0 && op->getNumOperands() != unsigned(handler.operands))
+  if (handler.operands >= 0 &&
+      op->getNumOperands() != unsigned(handler.operands))
     return op->emitOpError("expects ")
            << handler.operands << " operands, got " << op->getNumOperands();
   if (handler.many)
@@ -282,7 +280,7 @@ LogicalResult Conversion::callHandler(HloOp op, Values &results) {
   if (op->getNumResults() != 1)
     return op->emitOpError("expects one result, got ") << op->getNumResults();
   results.push_back(handler.one(op, *this));
-  return success(results.back());
+  return success(bool(results.back()));
 }
 
 LogicalResult Conversion::convertOp(HloOp op) {
@@ -348,7 +346,8 @@ LogicalResult Conversion::inlineRegion(Region &region,
   Block *block = getOnlyBlock(region, arguments, loc);
   if (!block)
     return failure();
-  for (auto [argument, value] : llvm::zip_equal(block->getArguments(), arguments))
+  for (auto [argument, value] :
+       llvm::zip_equal(block->getArguments(), arguments))
     map[argument] = value;
   if (index) {
     iterations.push_back(*index);
@@ -365,8 +364,8 @@ LogicalResult Conversion::inlineRegion(Region &region,
 }
 
 LogicalResult Conversion::inlineCall(func::FuncOp function,
-                                     ArrayRef<Value> arguments,
-                                     Operation *call, Values &results) {
+                                     ArrayRef<Value> arguments, Operation *call,
+                                     Values &results) {
   if (function.isExternal())
     return emitError(loc, "expects a function with a body, got @")
            << function.getName();

@@ -8,8 +8,8 @@
 // computed on the way: counters of loops, starts of slices.
 //
 // A handler converts an op of one name. Every op it makes is verified at once,
-// so that whatever the input was, later handlers meet valid values. A null value
-// stands for a failure that has been reported.
+// so that whatever the input was, later handlers meet valid values. A null
+// value stands for a failure that has been reported.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_IMPORT_CONVERSION_H
@@ -75,7 +75,9 @@ public:
                              llvm::ArrayRef<Value> arguments,
                              std::optional<int64_t> index, Values &results);
 
-  Value operand(HloOp op, unsigned index) { return map.lookup(op->getOperand(index)); }
+  Value operand(HloOp op, unsigned index) {
+    return map.lookup(op->getOperand(index));
+  }
   Values operands(HloOp op);
   /// The converted type of a result, which has been checked.
   RankedTensorType resultType(HloOp op, unsigned index = 0);

@@ -33,8 +33,7 @@ static LogicalResult verifySigned(HloOp op) {
 // One operand
 //===----------------------------------------------------------------------===//
 
-template <typename Op>
-static Value convertUnary(HloOp op, Conversion &graph) {
+template <typename Op> static Value convertUnary(HloOp op, Conversion &graph) {
   return graph.unary<Op>(graph.operand(op, 0));
 }
 
@@ -85,8 +84,8 @@ static Value convertRound(HloOp op, Conversion &graph) {
   RankedTensorType type = graph.typeOf(x);
   Value cut = graph.convert(graph.convert(x, i64), type.getElementType());
   Value isOff = graph.compare(direction, cut, x);
-  return graph.select(isOff,
-                      graph.binary<AddOp>(cut, graph.splat(step, type)), cut);
+  return graph.select(isOff, graph.binary<AddOp>(cut, graph.splat(step, type)),
+                      cut);
 }
 
 /// The value of an unsigned integer in wider signed ones.
@@ -151,8 +150,7 @@ static Value convertReducePrecision(HloOp op, Conversion &graph) {
 // More operands
 //===----------------------------------------------------------------------===//
 
-template <typename Op>
-static Value convertBinary(HloOp op, Conversion &graph) {
+template <typename Op> static Value convertBinary(HloOp op, Conversion &graph) {
   return graph.binary<Op>(graph.operand(op, 0), graph.operand(op, 1));
 }
 
@@ -193,8 +191,8 @@ static Value convertRemainder(HloOp op, Conversion &graph) {
     return op->emitError("cannot import stablehlo.remainder of floats; pp has "
                          "no op for it"),
            Value();
-  return graph.binary<SubOp>(
-      x, graph.binary<MulOp>(graph.binary<DivOp>(x, y), y));
+  return graph.binary<SubOp>(x,
+                             graph.binary<MulOp>(graph.binary<DivOp>(x, y), y));
 }
 
 static Value convertCompare(HloOp op, Conversion &graph) {
@@ -211,12 +209,11 @@ static Value convertCompare(HloOp op, Conversion &graph) {
   if (!direction)
     return op.failAt("comparison_direction", "EQ, NE, LT, LE, GT or GE"),
            Value();
-  const bool isOrder =
-      direction != Direction::EQ && direction != Direction::NE;
+  const bool isOrder = direction != Direction::EQ && direction != Direction::NE;
   if (isOrder && (failed(verifySigned(op)) || isBool(lhs)))
-    return isBool(lhs) ? (op->emitError("cannot import an order of booleans"),
-                          Value())
-                       : Value();
+    return isBool(lhs)
+               ? (op->emitError("cannot import an order of booleans"), Value())
+               : Value();
   if (op.getWord("compare_type") == "TOTALORDER")
     return op->emitError("cannot import a total order, which tells NaN apart; "
                          "compare as floats"),

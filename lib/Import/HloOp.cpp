@@ -133,14 +133,15 @@ std::string HloOp::getWord(StringRef name) const {
 
 /// What stands in the brackets of an attribute of a dialect.
 static StringRef getBody(StringRef text) {
-  text = text.substr(std::min(text.find('<'), text.size())).drop_front(
-      text.contains('<'));
+  text = text.substr(std::min(text.find('<'), text.size()))
+             .drop_front(text.contains('<'));
   return text.substr(0, text.rfind('>'));
 }
 
 /// Parses `text`, whose errors are told by the caller.
 static Attribute parseQuietly(StringRef text, MLIRContext *context) {
-  ScopedDiagnosticHandler quiet(context, [](Diagnostic &) { return success(); });
+  ScopedDiagnosticHandler quiet(context,
+                                [](Diagnostic &) { return success(); });
   return mlir::parseAttribute(text, context);
 }
 
@@ -172,8 +173,8 @@ Ints pp::hlo::getEntry(DictionaryAttr numbers, StringRef name) {
 static SmallVector<std::string> splitLabels(StringRef text) {
   SmallVector<StringRef> parts;
   text.trim().trim("[]").split(parts, ',', -1, /*KeepEmpty=*/false);
-  return llvm::map_to_vector(
-      parts, [](StringRef part) { return part.trim().str(); });
+  return llvm::map_to_vector(parts,
+                             [](StringRef part) { return part.trim().str(); });
 }
 
 static SmallVector<std::string> readLabels(Attribute list) {
@@ -193,8 +194,7 @@ FailureOr<ConvolutionLabels> HloOp::getConvolutionLabels() const {
   if (auto lists = dyn_cast_or_null<ArrayAttr>(found);
       lists && lists.size() == 3 &&
       llvm::all_of(lists, llvm::IsaPred<ArrayAttr>)) {
-    labels = {readLabels(lists[0]), readLabels(lists[1]),
-              readLabels(lists[2])};
+    labels = {readLabels(lists[0]), readLabels(lists[1]), readLabels(lists[2])};
     return labels;
   }
   const std::string text = found ? print(found) : "";

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: an op of the real dialect, or an unregistered one that our reader or
-// MLIR's generic parser made. Its attributes are builtin, or of the dialect (the
-// real one's, or opaque text): all are read through their text, so that one
-// decoder serves all. They lie in properties or in the op's dictionary.
+// MLIR's generic parser made. Its attributes are builtin, or of the dialect
+// (the real one's, or opaque text): all are read through their text, so that
+// one decoder serves all. They lie in properties or in the op's dictionary.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_IMPORT_HLOOP_H
@@ -47,8 +47,7 @@ public:
   /// Null if it is absent.
   mlir::Attribute get(llvm::StringRef name) const;
   /// `fallback` if it is absent. Reports an attribute of another kind.
-  mlir::FailureOr<Ints> getInts(llvm::StringRef name,
-                                Ints fallback = {}) const;
+  mlir::FailureOr<Ints> getInts(llvm::StringRef name, Ints fallback = {}) const;
   mlir::FailureOr<int64_t> getInt(llvm::StringRef name, int64_t fallback) const;
   /// A list that has one entry per dimension; absent, all are `fallback`.
   mlir::FailureOr<Ints> getIntsPer(llvm::StringRef name, size_t count,

@@ -29,8 +29,9 @@ static FailureOr<Value> findLoss(func::FuncOp source, ArrayRef<Value> results) {
   auto type = cast<RankedTensorType>(results[0].getType());
   if (type.getRank() != 0 || !isa<FloatType>(type.getElementType()))
     return source.emitError("expects a scalar loss as the first result, got ")
-           << type << "; export a function that returns the mean loss of the "
-                      "batch";
+           << type
+           << "; export a function that returns the mean loss of the "
+              "batch";
   if (results.size() > 1)
     source.emitRemark("results behind the loss are dropped: ")
         << results.size() - 1;

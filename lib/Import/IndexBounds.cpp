@@ -225,8 +225,8 @@ void pp::hlo::boundIndices(func::FuncOp main) {
 }
 
 void pp::hlo::eraseUnused(func::FuncOp main) {
-  for (Operation &op : llvm::make_early_inc_range(
-           llvm::reverse(main.getBody().front())))
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(main.getBody().front())))
     if (isOpTriviallyDead(&op))
       op.erase();
 }

@@ -17,8 +17,8 @@ namespace {
 
 /// Numbers of a gather's or scatter's dimensions, all within their ranks.
 struct RowAccess {
-  Ints offsets;   ///< of the rows' dimensions in the result
-  Ints collapsed; ///< of the operand: the rows have no such dimension
+  Ints offsets;           ///< of the rows' dimensions in the result
+  Ints collapsed;         ///< of the operand: the rows have no such dimension
   Ints batch, indexBatch; ///< pairs
   Ints picked;            ///< of the operand: what the index vector picks
   int64_t vectorDim = 0;  ///< of the index vector
@@ -31,8 +31,8 @@ struct RowAccess {
 static bool areDims(ArrayRef<int64_t> dims, int64_t rank) {
   SmallVector<int64_t> sorted(dims);
   llvm::sort(sorted);
-  return llvm::all_of(
-             dims, [&](int64_t dim) { return dim >= 0 && dim < rank; }) &&
+  return llvm::all_of(dims,
+                      [&](int64_t dim) { return dim >= 0 && dim < rank; }) &&
          std::unique(sorted.begin(), sorted.end()) == sorted.end();
 }
 
@@ -105,7 +105,8 @@ static Value makeRowNumbers(Value indices, ArrayRef<int64_t> sizes,
     if (!taken)
       return {};
     if (rows)
-      rows = graph.binary<MulOp>(rows, graph.splatInt(size, graph.typeOf(rows)));
+      rows =
+          graph.binary<MulOp>(rows, graph.splatInt(size, graph.typeOf(rows)));
     rows = part == 0 ? taken : graph.binary<AddOp>(rows, taken);
   }
   if (!rows)
@@ -212,7 +213,10 @@ static Value convertGather(HloOp op, Conversion &graph) {
                    getEntry(*numbers, "collapsed_slice_dims"),
                    getEntry(*numbers, "operand_batching_dims"),
                    getEntry(*numbers, "start_indices_batching_dims"),
-                   getEntry(*numbers, "start_index_map"), 0, {}, {}};
+                   getEntry(*numbers, "start_index_map"),
+                   0,
+                   {},
+                   {}};
   Ints vectorDim = getEntry(*numbers, "index_vector_dim");
   access.vectorDim = vectorDim.empty() ? 0 : vectorDim[0];
   Value operand = graph.operand(op, 0), indices = alignIndices(op, 1, graph);
@@ -231,9 +235,8 @@ static Value convertGather(HloOp op, Conversion &graph) {
   const bool areRows =
       llvm::all_of(access.picked,
                    [&](int64_t dim) { return (*sizes)[dim] == 1; }) &&
-      llvm::all_of(access.rest, [&](int64_t dim) {
-        return (*sizes)[dim] == shape[dim];
-      });
+      llvm::all_of(access.rest,
+                   [&](int64_t dim) { return (*sizes)[dim] == shape[dim]; });
   if (!areRows || access.picked.empty())
     return op->emitError("cannot import stablehlo.gather of parts of rows, got "
                          "slice_sizes ")
@@ -250,8 +253,9 @@ static Value convertGather(HloOp op, Conversion &graph) {
   Ints rowShape(graph.shapeOf(rows));
   for (int64_t dim : access.rest)
     rowShape.push_back(shape[dim]);
-  Value picked = graph.make<GatherOp>(graph.typeOf(operand).clone(rowShape),
-                                      table, rows, int64_t(access.batch.size()));
+  Value picked =
+      graph.make<GatherOp>(graph.typeOf(operand).clone(rowShape), table, rows,
+                           int64_t(access.batch.size()));
   Value ordered = orderRows(op, access, picked, graph);
   if (picked && !ordered)
     op.failAt("dimension_numbers", "those of operands and result");
@@ -306,14 +310,14 @@ static LogicalResult convertDynamicSlice(HloOp op, Conversion &graph,
       findKnown(*starts, graph.shapeOf(operand), type.getShape(), graph);
   if (!known) {
     results.push_back(graph.make<DynamicSliceOp>(type, operand, *starts));
-    return success(results.back());
+    return success(bool(results.back()));
   }
   Ints limits;
   for (auto [start, size] : llvm::zip(*known, type.getShape()))
     limits.push_back(start + size);
   graph.noteRow(operand);
   results.push_back(graph.slice(operand, *known, limits));
-  return success(results.back());
+  return success(bool(results.back()));
 }
 
 static LogicalResult convertDynamicUpdate(HloOp op, Conversion &graph,
@@ -326,7 +330,7 @@ static LogicalResult convertDynamicUpdate(HloOp op, Conversion &graph,
   results.push_back(graph.make<DynamicUpdateSliceOp>(
       graph.resultType(op), graph.operand(op, 0), graph.operand(op, 1),
       *starts));
-  return success(results.back());
+  return success(bool(results.back()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -344,11 +348,10 @@ static LogicalResult convertTopK(HloOp op, Conversion &graph, Values &results) {
   Value indices = graph.make<TopKOp>(
       RankedTensorType::get(graph.resultType(op, 1).getShape(), i32), operand,
       last);
-  results = {graph.make<GatherOp>(graph.resultType(op, 0), operand, indices,
-                                  last),
-             indices ? graph.convert(
-                           indices, graph.resultType(op, 1).getElementType())
-                     : Value()};
+  results = {
+      graph.make<GatherOp>(graph.resultType(op, 0), operand, indices, last),
+      indices ? graph.convert(indices, graph.resultType(op, 1).getElementType())
+              : Value()};
   return success(results[0] && results[1]);
 }
 

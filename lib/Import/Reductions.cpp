@@ -122,10 +122,9 @@ static LogicalResult convertArgmax(HloOp op, Conversion &graph,
   Value index = graph.make<ArgmaxOp>(
       RankedTensorType::get(graph.resultType(op, 1).getShape(), i32), values,
       dims[0]);
-  results = {
-      graph.make<ReduceOp>(graph.resultType(op, 0), Reduction::Max, values,
-                           dims),
-      graph.convert(index, graph.resultType(op, 1).getElementType())};
+  results = {graph.make<ReduceOp>(graph.resultType(op, 0), Reduction::Max,
+                                  values, dims),
+             graph.convert(index, graph.resultType(op, 1).getElementType())};
   return success(results[0] && results[1]);
 }
 
@@ -146,14 +145,14 @@ static LogicalResult convertReduce(HloOp op, Conversion &graph,
     return failure();
   Value value = graph.operand(op, 0), init = graph.operand(op, 1);
   RankedTensorType type = graph.resultType(op);
-  Value reduced =
-      dims->empty() ? value
-                    : graph.make<ReduceOp>(type, *reduction, value, *dims);
+  Value reduced = dims->empty()
+                      ? value
+                      : graph.make<ReduceOp>(type, *reduction, value, *dims);
   if (!isIdentity(init, *reduction))
     reduced = combine(*reduction, reduced,
                       graph.broadcast(init, {}, type.getShape()), graph);
   results.push_back(reduced);
-  return success(reduced);
+  return success(bool(reduced));
 }
 
 //===----------------------------------------------------------------------===//

@@ -43,9 +43,8 @@ static Value convertConstant(HloOp op, Conversion &graph) {
            Value();
   // Integers without a sign have the same bits.
   Type element = graph.resultType(op).getElementType();
-  return graph.constant(value.getElementType() == element
-                            ? value
-                            : value.bitcast(element));
+  return graph.constant(
+      value.getElementType() == element ? value : value.bitcast(element));
 }
 
 static Value convertIota(HloOp op, Conversion &graph) {
@@ -60,8 +59,8 @@ static Value convertIota(HloOp op, Conversion &graph) {
 //===----------------------------------------------------------------------===//
 
 static Value convertBroadcast(HloOp op, Conversion &graph) {
-  FailureOr<Ints> dims = op.getIntsPer("broadcast_dimensions",
-                                       op.getOperandType(0).getRank(), -1);
+  FailureOr<Ints> dims =
+      op.getIntsPer("broadcast_dimensions", op.getOperandType(0).getRank(), -1);
   if (failed(dims))
     return {};
   return graph.broadcast(graph.operand(op, 0), *dims,

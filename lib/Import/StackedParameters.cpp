@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// lax.scan reads its layers from stacks, of which an unrolled loop takes one row
-// each. Stages and ZeRO divide parameters by layers, and seeds a layer's
+// lax.scan reads its layers from stacks, of which an unrolled loop takes one
+// row each. Stages and ZeRO divide parameters by layers, and seeds a layer's
 // dimensions: so each row becomes a parameter.
 //
 //===----------------------------------------------------------------------===//
@@ -70,7 +70,8 @@ static void replaceRows(BlockArgument stack, ArrayRef<BlockArgument> rows) {
     auto slice = cast<SliceOp>(user);
     BlockArgument row = rows[findRow(slice)];
     OpBuilder builder(slice);
-    Value read = ReshapeOp::create(builder, slice.getLoc(), slice.getType(), row);
+    Value read =
+        ReshapeOp::create(builder, slice.getLoc(), slice.getType(), row);
     for (Operation *reader : llvm::make_early_inc_range(slice->getUsers()))
       if (isa<ReshapeOp>(reader) &&
           reader->getResult(0).getType() == row.getType()) {
@@ -102,8 +103,7 @@ static void splitStack(BlockArgument stack, StringRef shared,
   const NamedAttrList ofStack(attributes[first]);
   auto type = cast<RankedTensorType>(stack.getType());
   auto rowType = type.clone(type.getShape().drop_front());
-  const StringRef name =
-      cast<StringAttr>(ofStack.get(attrs::kName)).getValue();
+  const StringRef name = cast<StringAttr>(ofStack.get(attrs::kName)).getValue();
   SmallVector<BlockArgument> rows;
   SmallVector<DictionaryAttr> ofRows;
   for (int64_t row = 0; row < type.getDimSize(0); ++row) {
@@ -128,9 +128,9 @@ void pp::hlo::splitStackedParameters(func::FuncOp main,
     return;
   const StringRef shared = findSharedBeginning(names);
   main.emitRemark("parameters that are stacks of layers are split: '")
-      << names[0] << "' is "
-      << nameRow(names[0], shared, 0) << ", " << nameRow(names[0], shared, 1)
-      << " ..., and so are " << names.size() - 1 << " others";
+      << names[0] << "' is " << nameRow(names[0], shared, 0) << ", "
+      << nameRow(names[0], shared, 1) << " ..., and so are " << names.size() - 1
+      << " others";
   const llvm::StringSet<> stacks(llvm::from_range, names);
   SmallVector<DictionaryAttr> attributes = getAllArgAttrs(main);
   for (unsigned index = main.getNumArguments(); index-- > 0;)

@@ -230,4 +230,40 @@ def experts():
     return Model(loss, params, batch, ["x"], ["y"])
 
 
-MODELS = [mlp, gpt, scan, llama, convolutions, experts]
+def flax_scan():
+    """A Flax transformer whose layers nn.scan stacks; null without Flax."""
+    try:
+        from flax import linen
+    except ImportError:
+        return None
+
+    class Block(linen.Module):
+        @linen.compact
+        def __call__(self, x, _):
+            y = linen.LayerNorm(param_dtype=x.dtype)(x)
+            x = x + linen.MultiHeadDotProductAttention(num_heads=HEADS, param_dtype=x.dtype)(
+                y, mask=linen.make_causal_mask(x[..., 0]))
+            y = linen.Dense(4 * HIDDEN, param_dtype=x.dtype)(linen.RMSNorm(param_dtype=x.dtype)(x))
+            return x + linen.Dense(HIDDEN, param_dtype=x.dtype)(linen.gelu(y)), None
+
+    class Transformer(linen.Module):
+        @linen.compact
+        def __call__(self, tokens):
+            x = linen.Embed(VOCAB, HIDDEN, param_dtype=jnp.float64, name="embed")(tokens)
+            layers = linen.scan(linen.remat(Block), variable_axes={"params": 0},
+                                split_rngs={"params": True}, length=LAYERS)
+            x, _ = layers(name="layers")(x, None)
+            return linen.Dense(VOCAB, param_dtype=x.dtype, name="head")(x)
+
+    draw = Draw()
+    batch = {name: draw.integers(VOCAB, BATCH, SEQ) for name in ("tokens", "labels")}
+    model = Transformer()
+    params = model.init(jax.random.key(0), batch["tokens"])
+
+    def loss(params, tokens, labels):
+        return cross_entropy(model.apply(params, tokens), labels)
+
+    return Model(loss, params, batch, ["tokens"], ["labels"], stack="layers")
+
+
+MODELS = [mlp, gpt, scan, llama, convolutions, experts, flax_scan]

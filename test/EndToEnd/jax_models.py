@@ -31,11 +31,13 @@ def find_jax():
     os.execv(peers, [str(peers), *sys.argv])
 
 
-def difference(ours, theirs):
-    """|ours - theirs| / |theirs|, or |ours| where theirs is nothing."""
+def worst_difference(ours, theirs):
+    """The largest |ours - theirs| / max(|theirs|, 1e-6 |all|) of tensors, as --verify has it."""
     import numpy as np
-    norm = np.linalg.norm
-    return float(norm(np.ravel(ours - theirs)) / max(norm(np.ravel(theirs)), 1e-12))
+    norm = lambda value: float(np.linalg.norm(np.ravel(value)))
+    least = 1e-6 * sum(norm(value) ** 2 for value in theirs.values()) ** 0.5
+    return max((norm(ours[name] - theirs[name]) / max(norm(theirs[name]), least), name)
+               for name in theirs)
 
 
 def name_of(path):
@@ -90,7 +92,7 @@ def compare(tools, judge, model):
                "--report=report.json", "--quiet")
     after = load_file(tools.folder / "after.safetensors")
     ours = json.loads((tools.folder / "report.json").read_text())["steps"][0]["loss"]
-    worst = max((difference(before[name] - after[name], gradients[name]), name) for name in before)
+    worst = worst_difference({name: before[name] - after[name] for name in before}, gradients)
     of_loss = abs(ours - float(loss)) / abs(float(loss))
     print(f"{model.name}: loss {float(loss):.6g} off by {of_loss:.1e}, {len(before)} gradients by "
           f"at most {worst[0]:.1e} ({worst[1]})", flush=True)
@@ -122,6 +124,9 @@ def main():
             if only and build.__name__ not in only:
                 continue
             model = build()
+            if not model:
+                print(f"{build.__name__}: left out: not installed")
+                continue
             model.name = build.__name__
             generic = import_loss(tools, model, "generic")
             pretty = import_loss(tools, model, "pretty")

@@ -60,9 +60,10 @@ static bool areLevels(mlir::PassManager &manager) {
 
 /// Adds the passes of the command line, behind that which imports the model
 /// unless they have it.
-static mlir::LogicalResult
-addPasses(mlir::PassManager &manager, const mlir::MlirOptMainConfig &list,
-          const pp::opt::CommandLine &options, bool imports) {
+static mlir::LogicalResult addPasses(mlir::PassManager &manager,
+                                     const mlir::MlirOptMainConfig &list,
+                                     const pp::opt::CommandLine &options,
+                                     bool imports) {
   mlir::PassManager chosen(manager.getContext());
   if (failed(list.setupPassPipeline(chosen)))
     return mlir::failure();
@@ -132,9 +133,9 @@ int main(int argc, char **argv) {
   reporter.attachTo(registry);
 
   using Import = pp::opt::CommandLine::Import;
-  const bool imports =
-      options->importAs == Import::StableHLO ||
-      (options->importAs == Import::Auto && pp::isStableHLO(input->getBuffer()));
+  const bool imports = options->importAs == Import::StableHLO ||
+                       (options->importAs == Import::Auto &&
+                        pp::isStableHLO(input->getBuffer()));
 
   // A pass list that cannot be read is no fault of the module.
   bool isUnderstood = true;

@@ -106,8 +106,10 @@ SourceModule::parse(const std::string &name, const std::string &text,
     return Status(ExitCode::doesNotCompile, name + ": error: " + other);
   if (isStableHLO(text))
     return Status(ExitCode::doesNotCompile,
-                  name + ": error: expects a module of pp, got StableHLO; "
-                         "pp-opt " + name +
+                  name +
+                      ": error: expects a module of pp, got StableHLO; "
+                      "pp-opt " +
+                      name +
                       " --inputs=NAME,... --labels=NAME,... -o MODEL.mlir "
                       "makes one of it");
   auto state = std::make_unique<State>();

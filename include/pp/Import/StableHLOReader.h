@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a tool needs to parse StableHLO where the real dialect is not linked: the
-// dialects stablehlo, chlo and sdy with a parser, and without ops. Every op comes
-// out unregistered, with the attributes of its generic form.
+// What a tool needs to parse StableHLO where the real dialect is not linked:
+// the dialects stablehlo, chlo and sdy with a parser, and without ops. Every op
+// comes out unregistered, with the attributes of its generic form.
 //
 // This is a library of its own, for tools. A program that links the real
 // StableHLO must not link it: there would be two dialects of one name.

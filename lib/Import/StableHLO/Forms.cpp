@@ -100,8 +100,8 @@ static ParseResult parseConvolution(OpAsmParser &parser,
       parser.parseEqual() || parseWindow(parser, state) ||
       parseAttributes(parser, state))
     return failure();
-  state.attributes.set("dimension_numbers", parser.getBuilder().getArrayAttr(
-                                                {*lhs, *rhs, *result}));
+  state.attributes.set("dimension_numbers",
+                       parser.getBuilder().getArrayAttr({*lhs, *rhs, *result}));
   return parseTypes(parser, state, operands);
 }
 
@@ -198,13 +198,12 @@ static ParseResult parseWhile(OpAsmParser &parser, OperationState &state) {
   for (auto [argument, type] : llvm::zip_equal(arguments, types))
     argument.type = type;
   state.addTypes(types);
-  return failure(
-      parser.parseOptionalAttrDictWithKeyword(state.attributes) ||
-      parser.resolveOperands(operands, types, loc, state.operands) ||
-      parser.parseKeyword("cond") ||
-      parser.parseRegion(*state.addRegion(), arguments) ||
-      parser.parseKeyword("do") ||
-      parser.parseRegion(*state.addRegion(), arguments));
+  return failure(parser.parseOptionalAttrDictWithKeyword(state.attributes) ||
+                 parser.resolveOperands(operands, types, loc, state.operands) ||
+                 parser.parseKeyword("cond") ||
+                 parser.parseRegion(*state.addRegion(), arguments) ||
+                 parser.parseKeyword("do") ||
+                 parser.parseRegion(*state.addRegion(), arguments));
 }
 
 //===----------------------------------------------------------------------===//

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //===----------------------------------------------------------------------===//
-#include "pp/Import/StableHLOReader.h"
 #include "Syntax.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "pp/Import/StableHLOReader.h"
 
 using namespace mlir;
 using namespace pp::hlo;

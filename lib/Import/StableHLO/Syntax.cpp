@@ -254,8 +254,8 @@ static ParseResult parseWord(OpAsmParser &parser, OperationState &state,
   if (failed(value))
     return failure();
   if (failed(parser.parseOptionalKeyword("x"))) {
-    state.attributes.set(
-        getAttributeName(state.name.stripDialect(), word), *value);
+    state.attributes.set(getAttributeName(state.name.stripDialect(), word),
+                         *value);
     return success();
   }
   FailureOr<Attribute> other = parseValue(parser);

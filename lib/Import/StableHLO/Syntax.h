@@ -26,14 +26,15 @@ mlir::ParseResult parsePlain(mlir::OpAsmParser &parser,
 /// has its dialect. What is returned lives as long as the process.
 const ParseOp *findForm(llvm::StringRef name);
 
-/// Parses attributes in braces, if there are any. They win over those of `state`.
+/// Parses attributes in braces, if there are any. They win over those of
+/// `state`.
 mlir::ParseResult parseAttributes(mlir::OpAsmParser &parser,
                                   mlir::OperationState &state);
 
 /// Parses types behind a colon and resolves `operands` with them.
-mlir::ParseResult parseTypes(
-    mlir::OpAsmParser &parser, mlir::OperationState &state,
-    llvm::ArrayRef<mlir::OpAsmParser::UnresolvedOperand> operands);
+mlir::ParseResult
+parseTypes(mlir::OpAsmParser &parser, mlir::OperationState &state,
+           llvm::ArrayRef<mlir::OpAsmParser::UnresolvedOperand> operands);
 
 /// Parses a value of the pretty form: a number, a word, a list of either.
 mlir::FailureOr<mlir::Attribute> parseValue(mlir::OpAsmParser &parser);

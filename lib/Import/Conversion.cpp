@@ -69,9 +69,12 @@ Conversion::Conversion(ModuleOp source, Block &target)
       callPlace(UnknownLoc::get(source.getContext())) {
   builder.setInsertionPointToEnd(&target);
   addElementwise(handlers);
+  addBits(handlers);
   addShapes(handlers);
   addReductions(handlers);
-  addIndexing(handlers);
+  addGathers(handlers);
+  addScatters(handlers);
+  addBoxes(handlers);
   addContractions(handlers);
   addControl(handlers);
 }
@@ -86,18 +89,30 @@ Values Conversion::operands(HloOp op) {
                              [&](Value value) { return map.lookup(value); });
 }
 
+/// The elements of a small integer literal, one if all are equal.
+static Ints readElements(DenseElementsAttr value) {
+  constexpr int64_t most = 64;
+  auto integers = dyn_cast<DenseIntElementsAttr>(value);
+  if (!integers || (!value.isSplat() && value.getNumElements() > most))
+    return {};
+  const bool isBool = integers.getElementType().isInteger(1);
+  auto read = [&](const APInt &number) {
+    return isBool ? int64_t(number.getZExtValue()) : number.getSExtValue();
+  };
+  if (value.isSplat())
+    return {read(integers.getSplatValue<APInt>())};
+  return llvm::map_to_vector(integers.getValues<APInt>(), read);
+}
+
 Value Conversion::constant(DenseElementsAttr value) {
   auto type = cast<RankedTensorType>(value.getType());
-  if (!value.isSplat())
-    return make<ConstantOp>(type, value);
-  auto scalar = RankedTensorType::get({}, type.getElementType());
-  Value made = make<ConstantOp>(scalar, value.reshape(scalar));
-  if (auto integers = dyn_cast<DenseIntElementsAttr>(value); integers && made) {
-    const APInt number = integers.getSplatValue<APInt>();
-    numbers[made] = number.getBitWidth() == 1 ? int64_t(number.getZExtValue())
-                                              : number.getSExtValue();
-  }
-  return broadcast(made, {}, type.getShape());
+  auto scalar =
+      value.isSplat() ? RankedTensorType::get({}, type.getElementType()) : type;
+  Value made =
+      make<ConstantOp>(scalar, value.isSplat() ? value.reshape(scalar) : value);
+  if (Ints elements = readElements(value); !elements.empty() && made)
+    numbers[made] = elements;
+  return value.isSplat() ? broadcast(made, {}, type.getShape()) : made;
 }
 
 Value Conversion::splat(double value, RankedTensorType type) {
@@ -116,14 +131,14 @@ Value Conversion::splatInt(int64_t value, RankedTensorType type) {
 Value Conversion::reshape(Value value, ArrayRef<int64_t> shape) {
   if (!value)
     return {};
-  const std::optional<int64_t> number = known(value);
+  const Ints elements(knownElements(value));
   while (auto before = value.getDefiningOp<ReshapeOp>())
     value = before.getOperand();
   if (shapeOf(value) == shape)
     return value;
   Value made = make<ReshapeOp>(typeOf(value).clone(shape), value);
-  if (number && made)
-    numbers[made] = *number;
+  if (!elements.empty() && made)
+    numbers[made] = elements;
   return made;
 }
 
@@ -193,7 +208,7 @@ Value Conversion::broadcast(Value value, ArrayRef<int64_t> dims,
   else
     made = make<BroadcastOp>(typeOf(dropped).clone(shape), dropped, places);
   if (std::optional<int64_t> number = known(value); number && made)
-    numbers[made] = *number;
+    numbers[made] = {*number};
   return made;
 }
 
@@ -215,9 +230,17 @@ Value Conversion::select(Value predicate, Value onTrue, Value onFalse) {
   return make<SelectOp>(onTrue.getType(), predicate, onTrue, onFalse);
 }
 
-std::optional<int64_t> Conversion::known(Value value) const {
+ArrayRef<int64_t> Conversion::knownElements(Value value) const {
   auto found = numbers.find(value);
-  return found == numbers.end() ? std::nullopt : std::optional(found->second);
+  return found == numbers.end() ? ArrayRef<int64_t>()
+                                : ArrayRef<int64_t>(found->second);
+}
+
+std::optional<int64_t> Conversion::known(Value value) const {
+  ArrayRef<int64_t> elements = knownElements(value);
+  if (elements.empty() || !llvm::all_equal(elements))
+    return std::nullopt;
+  return elements.front();
 }
 
 //===----------------------------------------------------------------------===//
@@ -241,11 +264,6 @@ static StringRef advise(StringRef name) {
       {"rng_bit_generator", "compute random numbers outside of the loss, as an "
                             "input, or export the loss without dropout"},
       {"rng", "compute random numbers outside of the loss, as an input"},
-      {"shift_left", "integers of random numbers are not taken: compute them "
-                     "outside of the loss, as an input"},
-      {"shift_right_logical", "integers of random numbers are not taken: "
-                              "compute them outside of the loss, as an input"},
-      {"scatter", "only rows that are added into a table are taken"},
       {"case", "branches on data are not taken: compute both sides and select "
                "with jnp.where"},
       {"if", "branches on data are not taken: compute both sides and select "

@@ -50,9 +50,12 @@ struct Handler {
 
 using Handlers = llvm::StringMap<Handler>;
 void addElementwise(Handlers &handlers);
+void addBits(Handlers &handlers);
 void addShapes(Handlers &handlers);
 void addReductions(Handlers &handlers);
-void addIndexing(Handlers &handlers);
+void addGathers(Handlers &handlers);
+void addScatters(Handlers &handlers);
+void addBoxes(Handlers &handlers);
 void addContractions(Handlers &handlers);
 void addControl(Handlers &handlers);
 
@@ -121,6 +124,9 @@ public:
 
   /// The number that all elements of an integer are, if it is known.
   std::optional<int64_t> known(Value value) const;
+  /// All elements of a small integer in order, or the only one that they all
+  /// are; empty if they are not known.
+  llvm::ArrayRef<int64_t> knownElements(Value value) const;
 
   /// Arguments of the function of which loops read rows by their counters.
   const llvm::DenseSet<Value> &getStacks() const { return stacks; }
@@ -146,6 +152,7 @@ private:
   LogicalResult callHandler(HloOp op, Values &results);
   /// The value of an op on known integers; null if it is not known.
   Value fold(HloOp op);
+  std::optional<Ints> computeKnown(HloOp op);
   mlir::Location locate(mlir::Operation *op) const;
 
   mlir::SymbolTable symbols;
@@ -153,7 +160,8 @@ private:
   mlir::Location loc;
   Handlers handlers;
   llvm::DenseMap<Value, Value> map;
-  llvm::DenseMap<Value, int64_t> numbers;
+  /// See knownElements().
+  llvm::DenseMap<Value, Ints> numbers;
   /// Functions that are being inlined.
   llvm::SmallVector<mlir::func::FuncOp> callers;
   /// The part of the model that the innermost call is in, and the iterations of

@@ -74,18 +74,55 @@ static Value compareWithInfinity(HloOp op, Conversion &graph) {
                        graph.splat(infinity, graph.typeOf(x)));
 }
 
-/// The integer at or below x, or at or above it: what is cut off behind the
-/// point moves the value towards zero.
+/// What is before the point. Numbers that are too large for an integer have
+/// nothing behind it.
+static Value cutOff(Value x, Conversion &graph) {
+  RankedTensorType type = graph.typeOf(x);
+  Type i64 = IntegerType::get(graph.getContext(), 64);
+  Value cut = graph.convert(graph.convert(x, i64), type.getElementType());
+  Value isSmall = graph.compare(Direction::LT, graph.unary<AbsOp>(x),
+                                graph.splat(0x1p52, type));
+  return graph.select(isSmall, cut, x);
+}
+
+/// The integer at or below x, or at or above it: what is cut off moves the
+/// value towards zero.
 template <Direction direction>
-static Value convertRound(HloOp op, Conversion &graph) {
+static Value convertFloor(HloOp op, Conversion &graph) {
   constexpr double step = direction == Direction::GT ? -1 : 1;
   Value x = graph.operand(op, 0);
-  Type i64 = IntegerType::get(graph.getContext(), 64);
   RankedTensorType type = graph.typeOf(x);
-  Value cut = graph.convert(graph.convert(x, i64), type.getElementType());
+  Value cut = cutOff(x, graph);
   Value isOff = graph.compare(direction, cut, x);
   return graph.select(isOff, graph.binary<AddOp>(cut, graph.splat(step, type)),
                       cut);
+}
+
+/// The nearest integer. A half goes away from zero, or to the even one.
+template <bool toEven> static Value convertRound(HloOp op, Conversion &graph) {
+  Value x = graph.operand(op, 0);
+  RankedTensorType type = graph.typeOf(x);
+  Value cut = cutOff(x, graph);
+  Value rest = graph.unary<AbsOp>(graph.binary<SubOp>(x, cut));
+  Value half = graph.splat(0.5, type);
+  Value isUp =
+      graph.compare(toEven ? Direction::GT : Direction::GE, rest, half);
+  if constexpr (toEven) {
+    Value integer =
+        graph.convert(cut, IntegerType::get(graph.getContext(), 64));
+    if (!integer)
+      return {};
+    RankedTensorType integers = graph.typeOf(integer);
+    Value isOdd =
+        graph.compare(Direction::NE,
+                      graph.binary<AndOp>(integer, graph.splatInt(1, integers)),
+                      graph.splatInt(0, integers));
+    isUp = graph.binary<OrOp>(
+        isUp,
+        graph.binary<AndOp>(graph.compare(Direction::EQ, rest, half), isOdd));
+  }
+  return graph.binary<AddOp>(
+      cut, graph.select(isUp, graph.unary<SignOp>(x), graph.splat(0, type)));
 }
 
 /// The value of an unsigned integer in wider signed ones.
@@ -106,19 +143,20 @@ static Value convertConvert(HloOp op, Conversion &graph) {
     return isBool(x) ? x
                      : graph.compare(Direction::NE, x,
                                      graph.splat(0, graph.typeOf(x)));
+  const Type element = graph.resultType(op).getElementType();
   const unsigned bits = from.getIntOrFloatBitWidth();
-  if (from.isUnsignedInteger() && to.getIntOrFloatBitWidth() != bits) {
-    if (bits == 64)
-      return failed(verifySigned(op)), Value();
-    if (isa<FloatType>(to) || to.getIntOrFloatBitWidth() > bits)
-      x = widenUnsigned(x, bits, graph);
-  } else if (isa<FloatType>(from) != isa<FloatType>(to) &&
-             (to.isUnsignedInteger() || from.isUnsignedInteger()))
-    return op->emitError("cannot import ")
-               << op->getName() << " between floats and unsigned integers, got "
-               << from << " and " << to << "; use signed ones",
-           Value();
-  return graph.convert(x, graph.resultType(op).getElementType());
+  const bool isWider = isa<FloatType>(to) || to.getIntOrFloatBitWidth() > bits;
+  if (from.isUnsignedInteger() && isWider)
+    return bits == 64 ? (failed(verifySigned(op)), Value())
+                      : graph.convert(widenUnsigned(x, bits, graph), element);
+  if (isa<FloatType>(from) && to.isUnsignedInteger()) {
+    if (to.isInteger(64))
+      return op->emitError("cannot import a conversion to ui64, which pp has "
+                           "not; use i64"),
+             Value();
+    x = graph.convert(x, IntegerType::get(graph.getContext(), 64));
+  }
+  return graph.convert(x, element);
 }
 
 /// Rounds to a narrower type and back.
@@ -171,15 +209,6 @@ static Value convertOrdered(HloOp op, Conversion &graph) {
 static Value convertDivide(HloOp op, Conversion &graph) {
   return succeeded(verifySigned(op)) ? convertBinary<DivOp>(op, graph)
                                      : Value();
-}
-
-static Value convertXor(HloOp op, Conversion &graph) {
-  if (!isBool(graph.operand(op, 0)))
-    return op->emitError("cannot import stablehlo.xor of integers: compute "
-                         "random numbers outside of the loss, as an input"),
-           Value();
-  return graph.compare(Direction::NE, graph.operand(op, 0),
-                       graph.operand(op, 1));
 }
 
 /// Integers: x - (x / y) * y, whose division rounds towards zero.
@@ -268,8 +297,10 @@ void pp::hlo::addElementwise(Handlers &handlers) {
   unary("chlo.square", convertSquare);
   unary("is_finite", compareWithInfinity<Direction::LT>);
   unary("chlo.is_inf", compareWithInfinity<Direction::EQ>);
-  unary("floor", convertRound<Direction::GT>);
-  unary("ceil", convertRound<Direction::LT>);
+  unary("floor", convertFloor<Direction::GT>);
+  unary("ceil", convertFloor<Direction::LT>);
+  unary("round_nearest_even", convertRound<true>);
+  unary("round_nearest_afz", convertRound<false>);
   unary("convert", convertConvert);
   unary("reduce_precision", convertReducePrecision);
   binary("add", convertArithmetic<AddOp, OrOp>);
@@ -282,7 +313,6 @@ void pp::hlo::addElementwise(Handlers &handlers) {
   binary("power", convertBinary<PowOp>);
   binary("and", convertBinary<AndOp>);
   binary("or", convertBinary<OrOp>);
-  binary("xor", convertXor);
   binary("compare", convertCompare);
   handlers["select"] = {convertSelect, nullptr, 3};
   handlers["clamp"] = {convertClamp, nullptr, 3};

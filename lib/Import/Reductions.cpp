@@ -104,25 +104,38 @@ static Value combine(Reduction reduction, Value a, Value b, Conversion &graph) {
   return {};
 }
 
-/// The largest element and its index, as jnp.argmax has them: two results of
-/// one reduction over values and an iota.
+/// The direction of a comparison of the first values, which chooses.
+static std::string findChoice(Block &block) {
+  if (block.getNumArguments() != 4)
+    return "";
+  for (Operation &inner : block)
+    if (HloOp(&inner).getName() == "compare" && inner.getNumOperands() == 2 &&
+        inner.getOperand(0) == block.getArgument(0) &&
+        inner.getOperand(1) == block.getArgument(2))
+      return HloOp(&inner).getWord("comparison_direction");
+  return "";
+}
+
+/// The largest or smallest element and its index, as jnp.argmax and argmin have
+/// them: two results of one reduction over values and an iota.
 static LogicalResult convertArgmax(HloOp op, Conversion &graph,
                                    ArrayRef<int64_t> dims, Values &results) {
-  Value values = graph.operand(op, 0), indices = graph.operand(op, 1);
-  auto iota = indices.getDefiningOp<IotaOp>();
-  bool isMax = false;
-  op->getRegion(0).walk([&](Operation *inner) {
-    isMax |= HloOp(inner).getWord("comparison_direction") == "GT";
-  });
+  Value values = graph.operand(op, 0);
+  auto iota = graph.operand(op, 1).getDefiningOp<IotaOp>();
+  Region &region = op->getRegion(0);
+  const std::string choice =
+      region.hasOneBlock() ? findChoice(region.front()) : "";
+  const bool isMax = choice == "GT" || choice == "GE";
   if (!iota || dims.size() != 1 || int64_t(iota.getDimension()) != dims[0] ||
-      !isMax)
-    return op->emitError("cannot import a reduction of two values but that of "
-                         "jnp.argmax");
+      (!isMax && choice != "LT" && choice != "LE"))
+    return op->emitError("cannot import a reduction of two values but those of "
+                         "jnp.argmax and jnp.argmin");
   Type i32 = IntegerType::get(graph.getContext(), 32);
   Value index = graph.make<ArgmaxOp>(
-      RankedTensorType::get(graph.resultType(op, 1).getShape(), i32), values,
-      dims[0]);
-  results = {graph.make<ReduceOp>(graph.resultType(op, 0), Reduction::Max,
+      RankedTensorType::get(graph.resultType(op, 1).getShape(), i32),
+      isMax ? values : graph.unary<NegOp>(values), dims[0]);
+  results = {graph.make<ReduceOp>(graph.resultType(op, 0),
+                                  isMax ? Reduction::Max : Reduction::Min,
                                   values, dims),
              graph.convert(index, graph.resultType(op, 1).getElementType())};
   return success(results[0] && results[1]);

@@ -22,6 +22,7 @@ struct Argument {
   ArgumentPath path;
   std::string name;
   std::optional<Role> role;
+  SmallVector<StringRef> dims; ///< empty: not given
 };
 } // namespace
 
@@ -96,11 +97,15 @@ static std::string listArguments(func::FuncOp main,
 
 static LogicalResult giveRole(func::FuncOp main, ArrayRef<std::string> names,
                               Role role, MutableArrayRef<Argument> arguments) {
-  for (StringRef selector : names) {
+  for (StringRef text : names) {
+    SmallVector<StringRef> parts;
+    text.split(parts, ':');
+    const StringRef selector = parts.front();
     bool isFound = false;
     for (auto [index, argument] : llvm::enumerate(arguments))
       if (selects(selector, index, argument)) {
         argument.role = role;
+        argument.dims.assign(parts.begin() + 1, parts.end());
         isFound = true;
       }
     if (isFound)
@@ -126,7 +131,8 @@ static LogicalResult findRoles(func::FuncOp main, const Roles &roles,
   }
   return success(
       succeeded(giveRole(main, roles.inputs, Role::Input, arguments)) &&
-      succeeded(giveRole(main, roles.labels, Role::Label, arguments)));
+      succeeded(giveRole(main, roles.labels, Role::Label, arguments)) &&
+      succeeded(giveRole(main, roles.states, Role::State, arguments)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,11 +143,49 @@ InitAttr pp::hlo::guessInit(StringRef name, RankedTensorType type) {
   MLIRContext *context = type.getContext();
   const StringRef last =
       name.rsplit('.').second.empty() ? name : name.rsplit('.').second;
-  if (type.getRank() >= 2)
+  if (type.getRank() >= 2 && isa<FloatType>(type.getElementType()))
     return InitAttr::get(context, InitKind::Normal, 0, 0.02);
-  if (llvm::is_contained({"scale", "gamma", "g", "weight"}, last))
+  if (llvm::is_contained({"scale", "gamma", "g", "weight", "var"}, last))
     return InitAttr::get(context, InitKind::Constant, 1, 0);
   return InitAttr::get(context, InitKind::Zeros, 0, 0);
+}
+
+/// Reports what the argument's type does not allow.
+static LogicalResult verify(BlockArgument value, const Argument &argument) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  const Role role = argument.role.value_or(Role::Param);
+  if (role == Role::Param && !(type && isa<FloatType>(type.getElementType())))
+    return emitError(value.getLoc())
+           << "expects parameters to be floats, got '" << argument.path.whole()
+           << "' of type " << value.getType()
+           << "; name it in --inputs, --labels or --states if it is no "
+              "parameter";
+  if (!argument.dims.empty() &&
+      !(type && int64_t(argument.dims.size()) == type.getRank())) {
+    InFlightDiagnostic error = emitError(value.getLoc())
+                               << "expects a name for each dimension of '"
+                               << argument.path.whole() << "', "
+                               << value.getType() << ", got "
+                               << llvm::join(argument.dims, ":");
+    setExitCode(error, kUsage);
+    return error;
+  }
+  return success();
+}
+
+static DictionaryAttr describe(BlockArgument value, const Argument &argument) {
+  Builder builder(value.getContext());
+  const Role role = argument.role.value_or(Role::Param);
+  NamedAttrList attributes;
+  attributes.set(attrs::kRole, RoleAttr::get(value.getContext(), role));
+  attributes.set(attrs::kName, builder.getStringAttr(argument.name));
+  if (role == Role::Param || role == Role::State)
+    attributes.set(
+        attrs::kInit,
+        guessInit(argument.name, cast<RankedTensorType>(value.getType())));
+  if (!argument.dims.empty())
+    attributes.set(attrs::kDims, builder.getStrArrayAttr(argument.dims));
+  return attributes.getDictionary(value.getContext());
 }
 
 FailureOr<SmallVector<DictionaryAttr>>
@@ -149,24 +193,44 @@ pp::hlo::describeArguments(func::FuncOp main, const Roles &roles) {
   SmallVector<Argument> arguments = findNames(main);
   if (failed(findRoles(main, roles, arguments)))
     return failure();
-  Builder builder(main.getContext());
   SmallVector<DictionaryAttr> result;
-  for (auto [index, argument] : llvm::enumerate(arguments)) {
-    auto type = dyn_cast<RankedTensorType>(main.getArgument(index).getType());
-    const Role role = argument.role.value_or(Role::Param);
-    const bool isFloat = type && isa<FloatType>(type.getElementType());
-    if (role == Role::Param && !isFloat)
-      return emitError(main.getArgument(index).getLoc())
-             << "expects parameters to be floats, got '"
-             << argument.path.whole() << "' of type "
-             << main.getArgument(index).getType()
-             << "; name it in --inputs or --labels if it is no parameter";
-    NamedAttrList attributes;
-    attributes.set(attrs::kRole, RoleAttr::get(main.getContext(), role));
-    attributes.set(attrs::kName, builder.getStringAttr(argument.name));
-    if (role == Role::Param)
-      attributes.set(attrs::kInit, guessInit(argument.name, type));
-    result.push_back(attributes.getDictionary(main.getContext()));
-  }
+  for (auto [value, argument] : llvm::zip_equal(main.getArguments(), arguments))
+    if (failed(verify(value, argument)))
+      return failure();
+    else
+      result.push_back(describe(value, argument));
   return result;
+}
+
+/// Whether a result is called as an argument: `result[1]['bn']['mean']` as
+/// `stats['bn']['mean']`. Without names, it may be.
+static bool areOfOneName(func::FuncOp main, unsigned result,
+                         BlockArgument argument) {
+  auto info = main.getResultAttrOfType<StringAttr>(result, "jax.result_info");
+  auto named = dyn_cast<NameLoc>(argument.getLoc());
+  if (!info || !named)
+    return true;
+  const std::string path = splitArgumentName(named.getName().getValue()).path;
+  return path.empty() || StringRef(splitArgumentName(info.getValue()).path)
+                             .ends_with("." + path);
+}
+
+SmallVector<unsigned>
+pp::hlo::findNewValues(func::FuncOp main, ArrayRef<DictionaryAttr> attributes) {
+  SmallVector<unsigned> values(attributes.size(), 0);
+  unsigned next = 1; // behind the loss
+  for (BlockArgument argument : main.getArguments()) {
+    const unsigned index = argument.getArgNumber();
+    if (attributes[index].getAs<RoleAttr>(attrs::kRole).getValue() !=
+        Role::State)
+      continue;
+    for (unsigned result = next; result < main.getNumResults(); ++result)
+      if (main.getResultTypes()[result] == argument.getType() &&
+          areOfOneName(main, result, argument)) {
+        values[index] = result;
+        next = result + 1;
+        break;
+      }
+  }
+  return values;
 }

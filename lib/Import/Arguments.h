@@ -14,9 +14,10 @@
 
 namespace pp::hlo {
 
-/// Names, beginnings of dotted names, or numbers of arguments.
+/// Names, beginnings of dotted names, or numbers of arguments. Names of
+/// dimensions may follow: `tokens:batch:sequence`.
 struct Roles {
-  llvm::ArrayRef<std::string> inputs, labels;
+  llvm::ArrayRef<std::string> inputs, labels, states;
 };
 
 /// The attributes of each argument of `main`. Reports a role of no argument,
@@ -24,8 +25,15 @@ struct Roles {
 mlir::FailureOr<llvm::SmallVector<mlir::DictionaryAttr>>
 describeArguments(mlir::func::FuncOp main, const Roles &roles);
 
-/// How a parameter starts if no file has it, since JAX initialises outside of
-/// the loss: matrices are small numbers, scales 1, all others 0.
+/// For each argument, the number of the result that is its new value, or 0: a
+/// later one of the same type than those before it, and of the same path where
+/// both have names. `attributes` are those of the arguments.
+llvm::SmallVector<unsigned>
+findNewValues(mlir::func::FuncOp main,
+              llvm::ArrayRef<mlir::DictionaryAttr> attributes);
+
+/// How a parameter or state starts if no file has it, since JAX initialises
+/// outside of the loss: matrices are small numbers, scales 1, all others 0.
 InitAttr guessInit(llvm::StringRef name, mlir::RankedTensorType type);
 
 } // namespace pp::hlo

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// A convolution of groups is one with a batch dimension: pp's result has
+// groups, then images, then features, and gets the order of StableHLO's.
+//
 //===----------------------------------------------------------------------===//
 #include "Conversion.h"
 
@@ -113,94 +116,118 @@ static FailureOr<Window> findWindow(HloOp op, size_t spatial) {
   return window;
 }
 
-/// Splits dimension `dim` of `value` in two, of which the first has `groups`;
-/// moves the numbers of dimensions behind it.
-static Value splitGroups(Value value, int64_t dim, int64_t groups,
-                         Conversion &graph) {
-  Ints shape(graph.shapeOf(value));
+namespace {
+
+/// An operand and where its dimensions are.
+struct Convolved {
+  Value value;
+  Places places;
+};
+
+} // namespace
+
+/// Splits dimension `dim` in two, of which the first has `groups`; moves the
+/// numbers of the dimensions behind it.
+static LogicalResult splitGroups(Convolved &operand, int64_t dim,
+                                 int64_t groups, Conversion &graph) {
+  Ints shape(graph.shapeOf(operand.value));
   if (groups < 1 || shape[dim] % groups != 0)
-    return emitError(graph.getLoc(), "expects a feature_group_count that "
-                                     "divides the features, got ")
-               << groups << " for " << shape[dim],
-           Value();
+    return emitError(graph.getLoc(),
+                     "expects a feature_group_count that divides the "
+                     "features, got ")
+           << groups << " for " << shape[dim];
   shape[dim] /= groups;
   shape.insert(shape.begin() + dim, groups);
-  return graph.reshape(value, shape);
+  operand.value = graph.reshape(operand.value, shape);
+  auto move = [&](int64_t &place) { place += place >= dim; };
+  move(operand.places.first);
+  move(operand.places.second);
+  llvm::for_each(operand.places.spatial, move);
+  return success(bool(operand.value));
 }
 
-/// Numbers of dimensions after a split of `dim`.
-static int64_t behindSplit(int64_t place, int64_t dim) {
-  return place > dim ? place + 1 : place;
-}
-
-/// The sizes of the result, as StableHLO has them.
-static Value convertConvolution(HloOp op, Conversion &graph) {
+/// Where operands and result have their dimensions; reports other labels.
+static FailureOr<std::array<Places, 3>> findAllPlaces(HloOp op) {
   FailureOr<ConvolutionLabels> labels = op.getConvolutionLabels();
   if (failed(labels))
-    return {};
+    return failure();
   std::optional<Places> lhs = findPlaces(labels->lhs, "b", "f"),
                         rhs = findPlaces(labels->rhs, "i", "o"),
                         result = findPlaces(labels->result, "b", "f");
-  const int64_t rank = op.getResultType().getRank();
-  if (!lhs || !rhs || !result || int64_t(labels->lhs.size()) != rank ||
-      int64_t(labels->rhs.size()) != rank ||
-      int64_t(labels->result.size()) != rank ||
-      op.getOperandType(0).getRank() != rank ||
-      op.getOperandType(1).getRank() != rank)
-    return op.failAt("dimension_numbers", "those of operands and result"),
-           Value();
-  FailureOr<Window> window = findWindow(op, rank - 2);
+  auto fits = [](const SmallVector<std::string> &list, RankedTensorType type) {
+    return int64_t(list.size()) == type.getRank();
+  };
+  if (lhs && rhs && result && fits(labels->lhs, op.getOperandType(0)) &&
+      fits(labels->rhs, op.getOperandType(1)) &&
+      fits(labels->result, op.getResultType()) &&
+      lhs->spatial.size() == rhs->spatial.size() &&
+      lhs->spatial.size() == result->spatial.size())
+    return std::array{*lhs, *rhs, *result};
+  return op.failAt("dimension_numbers", "those of operands and result");
+}
+
+/// pp's result: [groups,] images, features, then the window's dimensions.
+static Value makeConvolution(const Convolved &x, const Convolved &kernel,
+                             const Window &window, ArrayRef<int64_t> shape,
+                             RankedTensorType type, Conversion &graph) {
+  const bool isGrouped = window.groups != 1;
+  // Groups stand before the features.
+  const Ints lhsBatch = isGrouped ? Ints{x.places.second - 1} : Ints();
+  const Ints rhsBatch = isGrouped ? Ints{kernel.places.second - 1} : Ints();
+  const auto places = llvm::to_vector(
+      llvm::seq<int64_t>(shape.size() - x.places.spatial.size(), shape.size()));
+  return graph.make<ConvolutionOp>(
+      type.clone(shape), x.value, kernel.value, lhsBatch, rhsBatch,
+      Ints{x.places.second}, Ints{kernel.places.first}, x.places.spatial,
+      kernel.places.spatial, places, window.strides, window.low, window.high,
+      window.lhsDilation, window.rhsDilation, window.reverse);
+}
+
+/// [groups, images, features, ...] as [images, features, ...].
+static Value mergeGroups(Value value, Conversion &graph) {
+  if (!value)
+    return {};
+  auto order =
+      llvm::to_vector(llvm::seq<int64_t>(0, graph.typeOf(value).getRank()));
+  std::swap(order[0], order[1]);
+  Ints shape(graph.shapeOf(value));
+  shape[2] *= shape[0];
+  shape.erase(shape.begin());
+  return graph.reshape(graph.transpose(value, order), shape);
+}
+
+static Value convertConvolution(HloOp op, Conversion &graph) {
+  FailureOr<std::array<Places, 3>> places = findAllPlaces(op);
+  if (failed(places))
+    return {};
+  const auto &[ofX, ofKernel, ofResult] = *places;
+  FailureOr<Window> window = findWindow(op, ofX.spatial.size());
   if (failed(window))
     return {};
-  Value x = graph.operand(op, 0), w = graph.operand(op, 1);
+  Convolved x{graph.operand(op, 0), ofX},
+      kernel{graph.operand(op, 1), ofKernel};
   RankedTensorType type = graph.resultType(op);
-  alignElements(x, w, graph, type.getElementType());
-  // pp's result: groups, batch, features, then the window's dimensions.
-  Ints shape, lhsBatch, rhsBatch;
-  const bool isGrouped = window->groups != 1;
-  int64_t input = lhs->second, kernelInput = rhs->first;
-  Ints lhsWindow = lhs->spatial, rhsWindow = rhs->spatial;
-  if (isGrouped && x && w) {
-    x = splitGroups(x, lhs->second, window->groups, graph);
-    w = splitGroups(w, rhs->second, window->groups, graph);
-    lhsBatch = {input++};
-    rhsBatch = {rhs->second};
-    kernelInput = behindSplit(kernelInput, rhs->second);
-    for (int64_t &dim : lhsWindow)
-      dim = behindSplit(dim, lhs->second);
-    for (int64_t &dim : rhsWindow)
-      dim = behindSplit(dim, rhs->second);
-    shape.push_back(window->groups);
-  }
-  shape.push_back(type.getShape()[result->first]);
-  shape.push_back(type.getShape()[result->second] /
-                  std::max<int64_t>(window->groups, 1));
-  const auto windowPlaces =
-      llvm::to_vector(llvm::seq<int64_t>(shape.size(), rank + isGrouped));
-  for (int64_t place : result->spatial)
-    shape.push_back(type.getShape()[place]);
-  Value made = graph.make<ConvolutionOp>(
-      type.clone(shape), x, w, lhsBatch, rhsBatch, Ints{input},
-      Ints{kernelInput}, lhsWindow, rhsWindow, windowPlaces, window->strides,
-      window->low, window->high, window->lhsDilation, window->rhsDilation,
-      window->reverse);
-  if (!made)
+  alignElements(x.value, kernel.value, graph, type.getElementType());
+  const int64_t groups = window->groups;
+  if (groups != 1 &&
+      (failed(splitGroups(x, ofX.second, groups, graph)) ||
+       failed(splitGroups(kernel, ofKernel.second, groups, graph))))
     return {};
-  // Groups and features become one dimension, features last of all first.
-  Ints permutation(rank, -1);
-  if (isGrouped) {
-    Ints order{1, 0, 2};
-    order.append(windowPlaces.begin(), windowPlaces.end());
-    made = graph.transpose(made, order);
-    shape.erase(shape.begin());
-    shape[1] *= window->groups;
-    made = graph.reshape(made, shape);
-  }
-  permutation[result->first] = 0;
-  permutation[result->second] = 1;
-  for (auto [index, place] : llvm::enumerate(result->spatial))
-    permutation[place] = 2 + index;
-  return graph.transpose(made, permutation);
+  Ints shape{type.getDimSize(ofResult.first),
+             type.getDimSize(ofResult.second) / groups};
+  for (int64_t place : ofResult.spatial)
+    shape.push_back(type.getDimSize(place));
+  if (groups != 1)
+    shape.insert(shape.begin(), groups);
+  Value made = makeConvolution(x, kernel, *window, shape, type, graph);
+  if (groups != 1)
+    made = mergeGroups(made, graph);
+  Ints order(type.getRank());
+  order[ofResult.first] = 0;
+  order[ofResult.second] = 1;
+  for (auto [index, place] : llvm::enumerate(ofResult.spatial))
+    order[place] = 2 + index;
+  return graph.transpose(made, order);
 }
 
 void pp::hlo::addContractions(Handlers &handlers) {

@@ -61,6 +61,14 @@ static bool areRows(const RowAccess &access, ArrayRef<int64_t> sizes,
                       [&](int64_t dim) { return sizes[dim] == shape[dim]; });
 }
 
+/// The rows without dimensions of one element behind the batch.
+static Ints dropOnes(ArrayRef<int64_t> rows, size_t batch) {
+  Ints shape(rows.take_front(batch));
+  llvm::copy_if(rows.drop_front(batch), std::back_inserter(shape),
+                [](int64_t size) { return size != 1; });
+  return shape;
+}
+
 static Value gatherRows(HloOp op, const RowAccess &access, Value indices,
                         Conversion &graph) {
   Value operand = graph.operand(op, 0);
@@ -72,12 +80,18 @@ static Value gatherRows(HloOp op, const RowAccess &access, Value indices,
   Value rows = access.makeRowNumbers(indices, pickedSizes, graph);
   if (!table || !rows)
     return {};
-  Ints rowShape(graph.shapeOf(rows));
-  for (int64_t dim : access.rest)
-    rowShape.push_back(shape[dim]);
-  Value picked =
-      graph.make<GatherOp>(graph.typeOf(operand).clone(rowShape), table, rows,
-                           int64_t(access.batch.size()));
+  // [batch, index, rest], and what of it is picked at once.
+  Ints whole(graph.shapeOf(rows)),
+      shapeOfRows = dropOnes(whole, access.batch.size());
+  rows = graph.reshape(rows, shapeOfRows);
+  for (int64_t dim : access.rest) {
+    whole.push_back(shape[dim]);
+    shapeOfRows.push_back(shape[dim]);
+  }
+  Value picked = graph.reshape(
+      graph.make<GatherOp>(graph.typeOf(operand).clone(shapeOfRows), table,
+                           rows, int64_t(access.batch.size())),
+      whole);
   RankedTensorType type = graph.resultType(op);
   std::optional<Ints> order = access.orderOfRows(shape.size(), type.getRank());
   if (!order)

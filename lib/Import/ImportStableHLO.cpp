@@ -22,20 +22,39 @@ namespace pp {
 #include "pp/Import/Passes.h.inc"
 } // namespace pp
 
-/// The loss; reports a result that is none.
-static FailureOr<Value> findLoss(func::FuncOp source, ArrayRef<Value> results) {
+/// Reports a first result that is no loss.
+static LogicalResult verifyLoss(func::FuncOp source, ArrayRef<Value> results) {
   if (results.empty())
     return source.emitError("expects a loss as the first result, got none");
   auto type = cast<RankedTensorType>(results[0].getType());
   if (type.getRank() != 0 || !isa<FloatType>(type.getElementType()))
     return source.emitError("expects a scalar loss as the first result, got ")
            << type
-           << "; export a function that returns the mean loss of the "
-              "batch";
-  if (results.size() > 1)
-    source.emitRemark("results behind the loss are dropped: ")
-        << results.size() - 1;
-  return results[0];
+           << "; export a function that returns the mean loss of the batch";
+  return success();
+}
+
+/// The loss and the new values of states among `results`, with their
+/// attributes. Others are dropped, with a warning.
+static Values chooseResults(func::FuncOp source, ArrayRef<Value> results,
+                            ArrayRef<DictionaryAttr> ofArguments,
+                            SmallVectorImpl<DictionaryAttr> &attributes) {
+  MLIRContext *context = source.getContext();
+  Values chosen{results[0]};
+  attributes.push_back(getResultAttrs(context, Role::Loss, "loss"));
+  for (auto [argument, number] :
+       llvm::enumerate(findNewValues(source, ofArguments)))
+    if (number != 0) {
+      chosen.push_back(results[number]);
+      attributes.push_back(getResultAttrs(
+          context, Role::State,
+          ofArguments[argument].getAs<StringAttr>(attrs::kName).getValue()));
+    }
+  if (chosen.size() < results.size())
+    source.emitWarning("drops ")
+        << results.size() - chosen.size()
+        << " results that are neither the loss nor new values of --states";
+  return chosen;
 }
 
 /// The function that replaces `source`, with arguments and no ops.
@@ -73,14 +92,14 @@ static LogicalResult finishMain(func::FuncOp main, func::FuncOp source,
       describeArguments(source, roles);
   if (failed(attributes))
     return failure();
-  FailureOr<Value> loss = findLoss(source, results);
-  if (failed(loss))
+  if (failed(verifyLoss(source, results)))
     return failure();
+  SmallVector<DictionaryAttr> ofResults;
+  Values chosen = chooseResults(source, results, *attributes, ofResults);
   OpBuilder builder = OpBuilder::atBlockEnd(&main.getBody().front());
-  func::ReturnOp::create(builder, source.getLoc(), *loss);
+  func::ReturnOp::create(builder, source.getLoc(), chosen);
   nameArguments(main, *attributes);
-  setSignature(main, *attributes,
-               getResultAttrs(main.getContext(), Role::Loss, "loss"));
+  setSignature(main, *attributes, ofResults);
   return success();
 }
 
@@ -121,7 +140,7 @@ struct ImportStableHLOPass
       return signalPassFailure();
     }
     FailureOr<func::FuncOp> main =
-        convertMain(module, source, {*inputs, *labels});
+        convertMain(module, source, {*inputs, *labels, *states});
     if (failed(main))
       return signalPassFailure();
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))

@@ -133,11 +133,16 @@ pp::opt::parseCommandLine(int argc, char **argv,
   cl::list<std::string> inputs(
       "inputs", cl::value_desc("name,..."), cl::CommaSeparated,
       cl::desc("arguments of an imported loss that a batch consists of: names, "
-               "beginnings of dotted names or numbers; the others are "
-               "parameters"));
+               "beginnings of dotted names or numbers, with dimensions as in "
+               "tokens:batch:sequence; the others are parameters"));
   cl::list<std::string> labels(
       "labels", cl::value_desc("name,..."), cl::CommaSeparated,
       cl::desc("arguments of an imported loss that the model should answer"));
+  cl::list<std::string> states(
+      "states", cl::value_desc("name,..."), cl::CommaSeparated,
+      cl::desc(
+          "arguments of an imported loss that one step passes to the next, "
+          "whose new values are results behind the loss"));
   cl::opt<bool> evaluate(
       "evaluate",
       cl::desc(
@@ -219,6 +224,7 @@ pp::opt::parseCommandLine(int argc, char **argv,
   result.importAs = importAs;
   result.inputs.assign(inputs.begin(), inputs.end());
   result.labels.assign(labels.begin(), labels.end());
+  result.states.assign(states.begin(), states.end());
   result.emit = emit;
   result.evaluates = evaluate;
   result.predict = predict;

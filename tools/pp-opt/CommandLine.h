@@ -24,7 +24,7 @@ struct CommandLine {
   /// What `input` is imported as; Auto: as what its content is.
   Import importAs = Import::Auto;
   /// The roles of an imported model's arguments.
-  std::vector<std::string> inputs, labels;
+  std::vector<std::string> inputs, labels, states;
   /// The kind of `output`.
   Emit emit = Emit::MLIR;
   /// Whether programs evaluate, and the value that they return then; empty:

@@ -71,6 +71,7 @@ static mlir::LogicalResult addPasses(mlir::PassManager &manager,
     pp::ImportStableHLOOptions roles;
     roles.inputs.assign(options.inputs.begin(), options.inputs.end());
     roles.labels.assign(options.labels.begin(), options.labels.end());
+    roles.states.assign(options.states.begin(), options.states.end());
     manager.addPass(pp::createImportStableHLO(roles));
   }
   return list.setupPassPipeline(manager);

@@ -17,11 +17,16 @@ def ImportStableHLO : Pass<"pp-import-stablehlo", "::mlir::ModuleOp"> {
     same as one function of level 1. It stands before all other passes.
 
     Calls are inlined, loops with a constant number of iterations unrolled.
-    Arguments that `inputs` and `labels` name are the batch, all others
-    parameters. Names come from locations, which
-    `as_text(debug_info=True)` has: `params['h'][0]['w']` is `h.0.w`; without
-    them, arguments are `arg0`, `arg1`. Other results, shardings and donations
-    of buffers are dropped.
+    Arguments that `inputs` and `labels` name are the batch, those of `states`
+    are kept between steps, all others are parameters. Names come from
+    locations, which `as_text(debug_info=True)` has: `params['h'][0]['w']` is
+    `h.0.w`; without them, arguments are `arg0`, `arg1`. A state's new value is
+    a result of its type, in the order of states, and of its name if it has one.
+    Other results, shardings and donations of buffers are dropped.
+
+    Parameters that loops read row by row are split: `h.w` of two layers is
+    `h.0.w` and `h.1.w`. Inputs that only pick rows of tables get their number
+    as `pp.bound`; what JAX does about numbers outside is removed then.
 
     ```mlir
     %0 = stablehlo.broadcast_in_dim %arg0, dims = [1] : (tensor<8xf32>) -> tensor<1x8xf32>
@@ -34,14 +39,15 @@ def ImportStableHLO : Pass<"pp-import-stablehlo", "::mlir::ModuleOp"> {
     %3 = pp.add %arg1, %2 : tensor<4x8xf32>
     ```
     Fails at an op that pp cannot say, at dynamic shapes, at a loop or branch
-    that depends on data, and if a name in `inputs` or `labels` is that of no
-    argument.
+    that depends on data, and if a name in an option is that of no argument.
   }];
   let options = [
     ListOption<"inputs", "inputs", "std::string",
-               "arguments that a batch consists of: names, their beginnings (all of `batch.*`), or numbers">,
+               "arguments that a batch consists of: names, their beginnings (`batch` for all of `batch.*`) or numbers; names of dimensions may follow, as in tokens:batch:sequence">,
     ListOption<"labels", "labels", "std::string",
-               "arguments that are what the model should answer">
+               "arguments that are what the model should answer">,
+    ListOption<"states", "states", "std::string",
+               "arguments that one step passes to the next">
   ];
 }
 

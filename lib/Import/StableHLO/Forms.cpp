@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: the text behind the op's name, as StableHLO's printer writes it. That of
+// regions and of shardings is here as well.
+//
 //===----------------------------------------------------------------------===//
 #include "Syntax.h"
 

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// MLIR asks a dialect for the parser of an op that is not registered: that is
+// all that is needed of the real ones.
+//
 //===----------------------------------------------------------------------===//
 #include "Syntax.h"
 #include "mlir/IR/Dialect.h"

@@ -95,37 +95,77 @@ static bool skipToken(OpAsmParser &parser) {
          succeeded(parser.parseOptionalSymbolName(symbol));
 }
 
-/// True if there was a text in brackets and it ended; `failed` if it did not.
-static bool skipBracketed(OpAsmParser &parser, int depth, bool &failed) {
-  std::function<ParseResult()> close;
+namespace {
+
+/// Skips a text in brackets.
+class BracketSkipper {
+public:
+  explicit BracketSkipper(OpAsmParser &parser) : parser(parser) {}
+
+  /// False if there was none, or if it did not end.
+  bool skip(int depth = 0);
+  /// Behind the last bracket.
+  const char *getEnd() const { return end; }
+
+private:
+  /// Closes what `opener` opened, if it ends here.
+  bool close(char opener);
+  std::optional<char> open();
+
+  OpAsmParser &parser;
+  const char *end = nullptr;
+  bool hasFailed = false;
+};
+
+std::optional<char> BracketSkipper::open() {
   if (succeeded(parser.parseOptionalLess()))
-    close = [&] { return parser.parseOptionalGreater(); };
-  else if (succeeded(parser.parseOptionalLSquare()))
-    close = [&] { return parser.parseOptionalRSquare(); };
-  else if (succeeded(parser.parseOptionalLBrace()))
-    close = [&] { return parser.parseOptionalRBrace(); };
-  else if (succeeded(parser.parseOptionalLParen()))
-    close = [&] { return parser.parseOptionalRParen(); };
-  else
+    return '<';
+  if (succeeded(parser.parseOptionalLSquare()))
+    return '[';
+  if (succeeded(parser.parseOptionalLBrace()))
+    return '{';
+  if (succeeded(parser.parseOptionalLParen()))
+    return '(';
+  return std::nullopt;
+}
+
+bool BracketSkipper::close(char opener) {
+  const char *here = parser.getCurrentLocation().getPointer();
+  const bool isClosed =
+      succeeded(opener == '<'   ? parser.parseOptionalGreater()
+                : opener == '[' ? parser.parseOptionalRSquare()
+                : opener == '{' ? parser.parseOptionalRBrace()
+                                : parser.parseOptionalRParen());
+  if (isClosed)
+    end = here + 1;
+  return isClosed;
+}
+
+bool BracketSkipper::skip(int depth) {
+  std::optional<char> opener = open();
+  if (!opener)
     return false;
-  while (close().failed())
-    if (depth > kMostNested ||
-        (!skipBracketed(parser, depth + 1, failed) && !skipToken(parser)) ||
-        failed) {
-      failed = true;
+  while (!close(*opener)) {
+    const bool isSkipped =
+        depth < kMostNested &&
+        (skip(depth + 1) || (!hasFailed && skipToken(parser)));
+    if (!isSkipped) {
+      hasFailed = true;
       return false;
     }
+  }
   return true;
 }
 
+} // namespace
+
 FailureOr<StringRef> pp::hlo::parseBracketed(OpAsmParser &parser) {
-  SMLoc begin = parser.getCurrentLocation();
-  bool failed = false;
-  if (!skipBracketed(parser, 0, failed))
+  const char *begin = parser.getCurrentLocation().getPointer();
+  BracketSkipper skipper(parser);
+  if (!skipper.skip())
     return parser.emitError(parser.getCurrentLocation(),
                             "expects a value or a text in brackets");
-  const char *end = parser.getCurrentLocation().getPointer();
-  return StringRef(begin.getPointer(), end - begin.getPointer()).rtrim();
+  return StringRef(begin, skipper.getEnd() - begin);
 }
 
 ParseResult pp::hlo::parseAttributes(OpAsmParser &parser,

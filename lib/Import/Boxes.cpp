@@ -87,6 +87,8 @@ static LogicalResult convertTopK(HloOp op, Conversion &graph, Values &results) {
   if (op->getNumOperands() != 1 || op->getNumResults() != 2 ||
       op.getOperandType(0).getRank() == 0)
     return op->emitOpError("expects a tensor and two results");
+  if (failed(verifySigned(op)))
+    return failure();
   Value operand = graph.operand(op, 0);
   const int64_t last = graph.typeOf(operand).getRank() - 1;
   Type i32 = IntegerType::get(graph.getContext(), 32);

@@ -12,13 +12,24 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::hlo;
 
-/// Gives both operands one element type, as pp's products have.
-static void alignElements(Value &lhs, Value &rhs, Conversion &graph,
-                          Type result) {
+/// Gives both operands one element type, as pp's products have. Reports
+/// unsigned ones that the result widens.
+static LogicalResult alignElements(HloOp op, Value &lhs, Value &rhs,
+                                   Conversion &graph) {
+  auto bitsOf = [](RankedTensorType type) {
+    return type.getElementType().getIntOrFloatBitWidth();
+  };
+  const unsigned bits = bitsOf(op.getResultType());
+  if ((bits > bitsOf(op.getOperandType(0)) ||
+       bits > bitsOf(op.getOperandType(1))) &&
+      failed(verifySigned(op)))
+    return failure();
   if (graph.typeOf(lhs).getElementType() == graph.typeOf(rhs).getElementType())
-    return;
-  lhs = graph.convert(lhs, result);
-  rhs = graph.convert(rhs, result);
+    return success();
+  const Type element = graph.resultType(op).getElementType();
+  lhs = graph.convert(lhs, element);
+  rhs = graph.convert(rhs, element);
+  return success(lhs && rhs);
 }
 
 static Value convertDotGeneral(HloOp op, Conversion &graph) {
@@ -26,7 +37,8 @@ static Value convertDotGeneral(HloOp op, Conversion &graph) {
   if (failed(numbers))
     return {};
   Value lhs = graph.operand(op, 0), rhs = graph.operand(op, 1);
-  alignElements(lhs, rhs, graph, graph.resultType(op).getElementType());
+  if (failed(alignElements(op, lhs, rhs, graph)))
+    return {};
   return graph.make<DotGeneralOp>(
       graph.resultType(op), lhs, rhs,
       getEntry(*numbers, "lhs_batching_dimensions"),
@@ -38,8 +50,7 @@ static Value convertDotGeneral(HloOp op, Conversion &graph) {
 /// A product of matrices and vectors.
 static Value convertDot(HloOp op, Conversion &graph) {
   Value lhs = graph.operand(op, 0), rhs = graph.operand(op, 1);
-  alignElements(lhs, rhs, graph, graph.resultType(op).getElementType());
-  if (!lhs || !rhs)
+  if (failed(alignElements(op, lhs, rhs, graph)))
     return {};
   const Ints none;
   return graph.make<DotGeneralOp>(graph.resultType(op), lhs, rhs, none, none,
@@ -207,7 +218,8 @@ static Value convertConvolution(HloOp op, Conversion &graph) {
   Convolved x{graph.operand(op, 0), ofX},
       kernel{graph.operand(op, 1), ofKernel};
   RankedTensorType type = graph.resultType(op);
-  alignElements(x.value, kernel.value, graph, type.getElementType());
+  if (failed(alignElements(op, x.value, kernel.value, graph)))
+    return {};
   const int64_t groups = window->groups;
   if (groups != 1 &&
       (failed(splitGroups(x, ofX.second, groups, graph)) ||

@@ -45,6 +45,15 @@ FailureOr<RankedTensorType> pp::hlo::convertType(Type type, Location loc) {
   return RankedTensorType::get(tensor.getShape(), element);
 }
 
+LogicalResult pp::hlo::verifySigned(HloOp op) {
+  for (Type type : op->getOperandTypes())
+    if (cast<RankedTensorType>(type).getElementType().isUnsignedInteger())
+      return op->emitError("cannot import ")
+             << op->getName() << " of unsigned integers, got " << type
+             << "; convert them to signed ones";
+  return success();
+}
+
 RankedTensorType Conversion::resultType(HloOp op, unsigned index) {
   RankedTensorType type = op.getResultType(index);
   return RankedTensorType::get(type.getShape(),

@@ -63,6 +63,10 @@ void addControl(Handlers &handlers);
 /// Reports what pp has not.
 FailureOr<RankedTensorType> convertType(Type type, mlir::Location loc);
 
+/// Reports an operand of unsigned integers, for an op whose meaning depends on
+/// the sign that pp's integers have.
+LogicalResult verifySigned(HloOp op);
+
 class Conversion {
 public:
   Conversion(mlir::ModuleOp source, mlir::Block &target);

@@ -19,16 +19,6 @@ static Type elementOf(Value value) {
 }
 static bool isBool(Value value) { return elementOf(value).isInteger(1); }
 
-/// Reports an op whose meaning depends on the sign that pp's integers have.
-static LogicalResult verifySigned(HloOp op) {
-  for (Type type : op->getOperandTypes())
-    if (cast<RankedTensorType>(type).getElementType().isUnsignedInteger())
-      return op->emitError("cannot import ")
-             << op->getName() << " of unsigned integers, got " << type
-             << "; convert them to signed ones";
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // One operand
 //===----------------------------------------------------------------------===//

@@ -10,6 +10,7 @@
 #include "Arguments.h"
 #include "Conversion.h"
 #include "Simplify.h"
+#include "mlir/IR/Remarks.h"
 #include "pp/IR/Model.h"
 #include "pp/Import/Passes.h"
 
@@ -21,6 +22,24 @@ namespace pp {
 #define GEN_PASS_DEF_IMPORTSTABLEHLO
 #include "pp/Import/Passes.h.inc"
 } // namespace pp
+
+/// Remarks each sharding of the source: pp's plan decides instead.
+static void remarkShardings(ModuleOp module, func::FuncOp main) {
+  auto remark = [](Location loc, StringRef of) {
+    remark::missed(
+        loc, remark::RemarkOpts::name("sharding").category(kImportStableHLO))
+        << remark::metric("dropped", of);
+  };
+  for (BlockArgument argument : main.getArguments())
+    for (StringRef name : {"sdy.sharding", "mhlo.sharding"})
+      if (main.getArgAttr(argument.getArgNumber(), name))
+        remark(argument.getLoc(), name);
+  module.walk([&](Operation *op) {
+    if (op->getName().getStringRef() == "sdy.sharding_constraint" ||
+        HloOp(op).getWord("call_target_name") == "Sharding")
+      remark(op->getLoc(), op->getName().getStringRef());
+  });
+}
 
 /// Reports a first result that is no loss.
 static LogicalResult verifyLoss(func::FuncOp source, ArrayRef<Value> results) {
@@ -143,6 +162,7 @@ struct ImportStableHLOPass
         convertMain(module, source, {*inputs, *labels, *states});
     if (failed(main))
       return signalPassFailure();
+    remarkShardings(module, source);
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       op.erase();
     module.push_back(*main);

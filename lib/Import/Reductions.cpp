@@ -45,7 +45,12 @@ static FailureOr<Reduction> findReduction(HloOp op) {
           .Case("and", Reduction::And)
           .Case("or", Reduction::Or)
           .Default(std::nullopt);
-  return found ? FailureOr<Reduction>(*found) : FailureOr<Reduction>(refuse());
+  if (!found)
+    return refuse();
+  if ((found == Reduction::Max || found == Reduction::Min) &&
+      failed(verifySigned(op)))
+    return failure();
+  return *found;
 }
 
 /// Whether `value` changes nothing in a reduction: what the source says, since
@@ -120,6 +125,8 @@ static std::string findChoice(Block &block) {
 /// them: two results of one reduction over values and an iota.
 static LogicalResult convertArgmax(HloOp op, Conversion &graph,
                                    ArrayRef<int64_t> dims, Values &results) {
+  if (failed(verifySigned(op)))
+    return failure();
   Value values = graph.operand(op, 0);
   auto iota = graph.operand(op, 1).getDefiningOp<IotaOp>();
   Region &region = op->getRegion(0);

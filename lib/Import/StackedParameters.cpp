@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Arguments.h"
 #include "Simplify.h"
+#include "mlir/IR/Remarks.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
 #include "llvm/ADT/BitVector.h"
@@ -127,10 +128,11 @@ void pp::hlo::splitStackedParameters(func::FuncOp main,
   if (names.empty())
     return;
   const StringRef shared = findSharedBeginning(names);
-  main.emitRemark("parameters that are stacks of layers are split: '")
-      << names[0] << "' is " << nameRow(names[0], shared, 0) << ", "
-      << nameRow(names[0], shared, 1) << " ..., and so are " << names.size() - 1
-      << " others";
+  for (StringRef name : names)
+    remark::passed(main.getLoc(), remark::RemarkOpts::name("split").category(
+                                      "pp-import-stablehlo"))
+        << remark::metric("stack", name)
+        << remark::metric("first", nameRow(name, shared, 0));
   const llvm::StringSet<> stacks(llvm::from_range, names);
   SmallVector<DictionaryAttr> attributes = getAllArgAttrs(main);
   for (unsigned index = main.getNumArguments(); index-- > 0;)

@@ -38,10 +38,10 @@ static constexpr llvm::StringLiteral kShown[] = {"pp-parallelize",
 
 /// Passes that make remarks.
 static constexpr llvm::StringLiteral kRemarking[] = {
-    "pp-cut-stages",     "pp-annotate-shardings", "pp-propagate-shardings",
-    "pp-pad-dimensions", "pp-lint-shardings",     "pp-partition",
-    "pp-split-stages",   "pp-schedule",           "pp-choose-residuals",
-    "pp-plan-buffers"};
+    "pp-import-stablehlo",    "pp-cut-stages",     "pp-annotate-shardings",
+    "pp-propagate-shardings", "pp-pad-dimensions", "pp-lint-shardings",
+    "pp-partition",           "pp-split-stages",   "pp-schedule",
+    "pp-choose-residuals",    "pp-plan-buffers"};
 
 /// The error in a filter of remarks; empty if it is valid.
 static std::string checkFilter(llvm::StringRef filter) {

@@ -67,24 +67,53 @@ static LogicalResult convertWhile(HloOp op, Conversion &graph,
   return success();
 }
 
-/// A branch that is known when the model is exported.
+/// The branch of a number: booleans choose the first if they hold, others
+/// count, and the last one stands for all others.
+static int64_t findBranch(HloOp op, int64_t number) {
+  const int64_t last = int64_t(op->getNumRegions()) - 1;
+  if (op.getName() == "if")
+    return std::min<int64_t>(number == 0, last);
+  return number < 0 || number > last ? last : number;
+}
+
+/// All branches, of which a number that depends on data selects the results.
+static LogicalResult selectBranch(HloOp op, Conversion &graph,
+                                  Values &results) {
+  Value number = graph.operand(op, 0);
+  const bool isIf = op.getName() == "if";
+  RankedTensorType type = graph.typeOf(number);
+  if (type.getRank() != 0 || isIf != type.getElementType().isInteger(1))
+    return op->emitOpError("expects the scalar of a branch, got ") << type;
+  for (int64_t branch = int64_t(op->getNumRegions()) - 1; branch >= 0;
+       --branch) {
+    Values others;
+    std::swap(others, results);
+    if (failed(graph.inlineRegion(op->getRegion(branch), {}, std::nullopt,
+                                  results)))
+      return failure();
+    if (others.empty())
+      continue; // the last
+    if (!llvm::equal(ValueRange(others).getTypes(),
+                     ValueRange(results).getTypes()))
+      return op->emitOpError("expects branches of equal results");
+    Value isChosen = isIf ? number
+                          : graph.compare(Direction::EQ, number,
+                                          graph.splatInt(branch, type));
+    for (auto [result, other] : llvm::zip_equal(results, others))
+      result = graph.select(isChosen, result, other);
+  }
+  return success(!llvm::is_contained(results, Value()));
+}
+
+/// A branch that is known is taken; of others, all are computed.
 static LogicalResult convertBranch(HloOp op, Conversion &graph,
                                    Values &results) {
-  std::optional<int64_t> number = op->getNumOperands() == 1
-                                      ? graph.known(graph.operand(op, 0))
-                                      : std::nullopt;
-  const int64_t count = op->getNumRegions();
-  if (!number || count == 0)
-    return op->emitError("cannot import ")
-           << op->getName()
-           << " on data; compute both sides and select with jnp.where";
-  int64_t index = *number;
-  if (op.getName() == "if")
-    index = index == 0;
-  else if (index < 0 || index >= count)
-    index = count - 1;
-  return graph.inlineRegion(op->getRegion(std::min(index, count - 1)), {},
-                            std::nullopt, results);
+  if (op->getNumRegions() == 0)
+    return op->emitOpError("expects branches, got none");
+  if (std::optional<int64_t> number = graph.known(graph.operand(op, 0)))
+    return graph.inlineRegion(op->getRegion(findBranch(op, *number)), {},
+                              std::nullopt, results);
+  return selectBranch(op, graph, results);
 }
 
 /// Its operands; the op says how they are computed or where they lie.

@@ -84,6 +84,7 @@ Conversion::Conversion(ModuleOp source, Block &target)
   addGathers(handlers);
   addScatters(handlers);
   addBoxes(handlers);
+  addSorts(handlers);
   addContractions(handlers);
   addControl(handlers);
 }
@@ -269,14 +270,9 @@ Location Conversion::locate(Operation *op) const {
 /// What to do about an op that pp has not.
 static StringRef advise(StringRef name) {
   static constexpr std::pair<StringLiteral, StringLiteral> kAdvice[] = {
-      {"sort", "jax.lax.top_k is taken, a sort is not"},
       {"rng_bit_generator", "compute random numbers outside of the loss, as an "
                             "input, or export the loss without dropout"},
       {"rng", "compute random numbers outside of the loss, as an input"},
-      {"case", "branches on data are not taken: compute both sides and select "
-               "with jnp.where"},
-      {"if", "branches on data are not taken: compute both sides and select "
-             "with jnp.where"},
       {"all_reduce", "export the loss of one device, without shard_map"},
       {"all_gather", "export the loss of one device, without shard_map"},
       {"reduce_scatter", "export the loss of one device, without shard_map"},
@@ -331,9 +327,16 @@ LogicalResult Conversion::convertOp(HloOp op) {
       return op->emitOpError("expects result ")
              << index << " of type " << result.getType() << ", got "
              << op.getResultType(index);
-    map[op->getResult(index)] = result;
+    map[op->getResult(index)] = mark(op, result);
   }
   return success();
+}
+
+Value Conversion::mark(Operation *op, Value value) {
+  if ((stopsGradient || isInScope(op->getLoc(), kStopGradient)) &&
+      isa<FloatType>(typeOf(value).getElementType()))
+    return make<StopGradientOp>(value.getType(), value);
+  return value;
 }
 
 LogicalResult Conversion::convertBlock(Block &block, Values &results) {
@@ -402,9 +405,11 @@ LogicalResult Conversion::inlineCall(func::FuncOp function,
   callers.push_back(function);
   const std::string pathAround = path;
   const Location placeAround = callPlace;
+  const bool stopsAround = stopsGradient;
   if (call) {
     path = joinNames(path, findPart(call->getLoc(), iterations));
     callPlace = findPlace(loc);
+    stopsGradient |= isInScope(call->getLoc(), kStopGradient);
   }
   SmallVector<int64_t> iterationsAround;
   std::swap(iterations, iterationsAround);
@@ -413,6 +418,7 @@ LogicalResult Conversion::inlineCall(func::FuncOp function,
   std::swap(iterations, iterationsAround);
   path = pathAround;
   callPlace = placeAround;
+  stopsGradient = stopsAround;
   callers.pop_back();
   return done;
 }

@@ -56,6 +56,7 @@ void addReductions(Handlers &handlers);
 void addGathers(Handlers &handlers);
 void addScatters(Handlers &handlers);
 void addBoxes(Handlers &handlers);
+void addSorts(Handlers &handlers);
 void addContractions(Handlers &handlers);
 void addControl(Handlers &handlers);
 
@@ -158,6 +159,8 @@ private:
   Value fold(HloOp op);
   std::optional<Ints> computeKnown(HloOp op);
   mlir::Location locate(mlir::Operation *op) const;
+  /// The value, through which no gradient flows if the op is marked.
+  Value mark(mlir::Operation *op, Value value);
 
   mlir::SymbolTable symbols;
   mlir::OpBuilder builder;
@@ -174,6 +177,8 @@ private:
   /// The line of the innermost call.
   mlir::Location callPlace;
   llvm::SmallVector<int64_t> iterations;
+  /// Whether a call around is marked: no gradient flows through what is made.
+  bool stopsGradient = false;
   llvm::DenseSet<Value> stacks;
   int64_t made = 0, loops = 0;
 };

@@ -16,7 +16,8 @@ static bool isTransformation(StringRef component) {
          llvm::StringSwitch<bool>(component)
              .Cases({"jit", "closed_call", "core_call", "checkpoint", "remat",
                      "remat2", "rematted_computation", "scan", "cond", "body",
-                     "custom_jvp_call", "custom_vjp_call", "named_call", ""},
+                     "custom_jvp_call", "custom_vjp_call", "named_call",
+                     kStopGradient, ""},
                     true)
              .Default(false);
 }
@@ -50,6 +51,17 @@ std::string pp::hlo::findPart(Location loc, ArrayRef<int64_t> iterations) {
       part = joinNames(part, component);
   }
   return part;
+}
+
+bool pp::hlo::isInScope(Location loc, StringRef scope) {
+  auto named = dyn_cast<NameLoc>(loc);
+  if (!named)
+    return false;
+  SmallVector<StringRef> components;
+  named.getName().getValue().split(components, '/');
+  return llvm::any_of(components, [&](StringRef component) {
+    return unwrap(component) == scope;
+  });
 }
 
 Location pp::hlo::findPlace(Location loc) {

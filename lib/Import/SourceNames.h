@@ -20,6 +20,13 @@ namespace pp::hlo {
 /// `iterations`, outermost first.
 std::string findPart(mlir::Location loc, llvm::ArrayRef<int64_t> iterations);
 
+/// A scope, `with jax.named_scope("stop_gradient")`, through whose ops no
+/// gradient flows: jax.lax.stop_gradient leaves no trace in StableHLO.
+inline constexpr llvm::StringLiteral kStopGradient = "stop_gradient";
+
+/// Whether the location is in a scope of that name.
+bool isInScope(mlir::Location loc, llvm::StringRef scope);
+
 /// One below the other, as `h.0` and `attn`; either may be empty.
 std::string joinNames(llvm::StringRef outer, llvm::StringRef inner);
 

@@ -93,8 +93,12 @@ std::string pp::findOtherInput(std::string_view content) {
       producer.substr(0, 9) == "StableHLO")
     return "expects the text of StableHLO, got its portable bytecode (" +
            std::string(producer) +
-           "); jax.jit(f).lower(...).as_text(debug_info=True) writes text, and "
-           "stablehlo-translate --deserialize FILE turns bytecode into it";
+           "); jax.jit(loss).lower(...).as_text(debug_info=True) writes text, "
+           "and this makes text of FILE:\n"
+           "  python -c 'from jaxlib.mlir.dialects import stablehlo as s; from "
+           "jaxlib.mlir.ir import Context; c = Context(); "
+           "s.register_dialect(c); print(s.deserialize_portable_artifact(c, "
+           "open(\"FILE\", \"rb\").read()))'";
   const std::string other = describe(content);
   if (other.empty())
     return "";

@@ -21,6 +21,7 @@ class Model:
     inputs: list
     labels: list
     stack: str = ""  # the path of stacked layers, which the import splits
+    partitions: tuple = ("dp=2", "tp=2", "pp=2 microbatches=2", "dp=2 zero=3")
     name: str = ""
 
 
@@ -230,6 +231,31 @@ def experts():
     return Model(loss, params, batch, ["x"], ["y"])
 
 
+def ops():
+    """Dropout, sorts, sums at indices, a recurrence, a branch on data, a stopped gradient."""
+    draw = Draw()
+    params = {"w": draw.floats(HIDDEN, 12), "cell": draw.floats(12, 12)}
+    batch = {"x": draw.floats(8, HIDDEN, scale=1), "y": draw.integers(6, 8)}
+
+    def loss(params, x, y):
+        z = x @ params["w"]
+        kept = jax.random.bernoulli(jax.random.key(3), 0.7, z.shape)
+        z = jnp.where(kept, z / 0.7, 0)
+        order = jnp.argsort(z, axis=-1)
+        z = z + 0.1 * jnp.take_along_axis(z, order, axis=-1) + 0.1 * jnp.sort(z, axis=-1)
+        z = z.at[:, 2].set(1.0).at[:, 4:6].add(0.5)
+        z = z + jnp.cumsum(z, axis=-1) * jnp.round(z)
+        _, states = jax.lax.scan(lambda h, column: (jnp.tanh(h + column),) * 2, jnp.zeros(8), z.T)
+        with jax.named_scope("stop_gradient"):
+            weights = jax.lax.stop_gradient(jax.nn.sigmoid(states.T))
+        groups = jnp.zeros((6, 12)).at[y].add(z * weights @ params["cell"])
+        branch = jax.lax.cond(params["w"][0, 0] > 0, jnp.sin, jnp.cos, groups)
+        return jnp.sum(jnp.clip(branch, -0.5, 0.9) ** 2) / 8 + jnp.mean(jnp.expm1(z * 0.1))
+
+    # A sum over the batch, of which more is computed, leaves no micro-batches.
+    return Model(loss, params, batch, ["x"], ["y"], partitions=("dp=2", "dp=2 zero=3"))
+
+
 def flax_scan():
     """A Flax transformer whose layers nn.scan stacks; null without Flax."""
     try:
@@ -266,4 +292,4 @@ def flax_scan():
     return Model(loss, params, batch, ["tokens"], ["labels"], stack="layers")
 
 
-MODELS = [mlp, gpt, scan, llama, convolutions, experts, flax_scan]
+MODELS = [mlp, gpt, scan, llama, convolutions, experts, ops, flax_scan]

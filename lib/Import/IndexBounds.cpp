@@ -16,20 +16,49 @@
 using namespace mlir;
 using namespace pp;
 
-/// The integer that every element of a value is, which may stand behind
-/// reshapes and broadcasts.
-static std::optional<int64_t> findNumber(Value value) {
+/// The literal that every element of a value is, which may stand behind
+/// reshapes and broadcasts; null if it is none.
+static DenseElementsAttr findSplat(Value value) {
   while (Operation *maker = value.getDefiningOp())
     if (isa<BroadcastOp, ReshapeOp>(maker))
       value = maker->getOperand(0);
     else
       break;
-  DenseIntElementsAttr literal;
-  if (!matchPattern(value, m_Constant(&literal)) || !literal.isSplat())
+  DenseElementsAttr literal;
+  return matchPattern(value, m_Constant(&literal)) && literal.isSplat()
+             ? literal
+             : DenseElementsAttr();
+}
+
+static std::optional<int64_t> findNumber(Value value) {
+  auto literal = dyn_cast_or_null<DenseIntElementsAttr>(findSplat(value));
+  if (!literal)
     return std::nullopt;
   const APInt number = literal.getSplatValue<APInt>();
   return number.getBitWidth() == 1 ? int64_t(number.getZExtValue())
                                    : number.getSExtValue();
+}
+
+static bool isNaN(Value value) {
+  auto literal = dyn_cast_or_null<DenseFPElementsAttr>(findSplat(value));
+  return literal && literal.getSplatValue<APFloat>().isNaN();
+}
+
+/// Whether a comparison of indices only chooses what JAX makes of indices out
+/// of range: a number from the end, or NaN.
+static bool choosesOutside(Value predicate) {
+  return llvm::all_of(predicate.getUses(), [](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (auto select = dyn_cast<SelectOp>(user))
+      return use.getOperandNumber() == 0 &&
+             (isNaN(select.getOnFalse()) ||
+              (isa<IntegerType>(getElementTypeOrSelf(select.getType())) &&
+               select.getOnTrue().getDefiningOp<AddOp>()));
+    auto reduce = dyn_cast<ReduceOp>(user);
+    const bool passesOn = isa<AndOp, ReshapeOp, BroadcastOp>(user) ||
+                          (reduce && reduce.getReduction() == Reduction::And);
+    return passesOn && choosesOutside(user->getResult(0));
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -63,7 +92,8 @@ private:
 /// Comparisons with 0 and with the last row.
 bool IndexUses::followCompare(CompareOp compare, OpOperand &use) {
   std::optional<int64_t> number = findNumber(compare.getRhs());
-  if (use.getOperandNumber() != 0 || !number)
+  if (use.getOperandNumber() != 0 || !number ||
+      !choosesOutside(compare.getResult()))
     return false;
   if (compare.getDirection() == Direction::LE) {
     most.push_back(*number);

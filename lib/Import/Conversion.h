@@ -68,6 +68,10 @@ FailureOr<RankedTensorType> convertType(Type type, mlir::Location loc);
 /// the sign that pp's integers have.
 LogicalResult verifySigned(HloOp op);
 
+/// Whether all elements of `value` are a literal that changes nothing in the
+/// reduction.
+bool isIdentity(Value value, Reduction reduction);
+
 class Conversion {
 public:
   Conversion(mlir::ModuleOp source, mlir::Block &target);

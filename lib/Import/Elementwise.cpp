@@ -189,10 +189,15 @@ static Value convertArithmetic(HloOp op, Conversion &graph) {
                                       : convertBinary<Op>(op, graph);
 }
 
-template <typename Op, typename Logic>
+/// The larger or smaller of two. Softmax of JAX compares maxima with -inf.
+template <typename Op, typename Logic, Reduction reduction>
 static Value convertOrdered(HloOp op, Conversion &graph) {
   if (failed(verifySigned(op)))
     return {};
+  for (unsigned index : {0, 1})
+    if (isa<FloatType>(elementOf(graph.operand(op, index))) &&
+        isIdentity(graph.operand(op, index), reduction))
+      return graph.operand(op, 1 - index);
   return convertArithmetic<Op, Logic>(op, graph);
 }
 
@@ -295,8 +300,8 @@ void pp::hlo::addElementwise(Handlers &handlers) {
   unary("reduce_precision", convertReducePrecision);
   binary("add", convertArithmetic<AddOp, OrOp>);
   binary("multiply", convertArithmetic<MulOp, AndOp>);
-  binary("maximum", convertOrdered<MaxOp, OrOp>);
-  binary("minimum", convertOrdered<MinOp, AndOp>);
+  binary("maximum", convertOrdered<MaxOp, OrOp, Reduction::Max>);
+  binary("minimum", convertOrdered<MinOp, AndOp, Reduction::Min>);
   binary("subtract", convertBinary<SubOp>);
   binary("divide", convertDivide);
   binary("remainder", convertRemainder);

@@ -53,9 +53,12 @@ static FailureOr<Reduction> findReduction(HloOp op) {
   return *found;
 }
 
-/// Whether `value` changes nothing in a reduction: what the source says, since
-/// a constant may stand behind broadcasts.
-static bool isIdentity(Value value, Reduction reduction) {
+bool pp::hlo::isIdentity(Value value, Reduction reduction) {
+  while (Operation *maker = value.getDefiningOp())
+    if (isa<BroadcastOp, ReshapeOp>(maker))
+      value = maker->getOperand(0);
+    else
+      break;
   DenseElementsAttr literal;
   if (!matchPattern(value, m_Constant(&literal)) || !literal.isSplat())
     return false;

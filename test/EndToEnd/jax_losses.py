@@ -235,11 +235,12 @@ def ops():
     """Dropout, sorts, sums at indices, a recurrence, a branch on data, a stopped gradient."""
     draw = Draw()
     params = {"w": draw.floats(HIDDEN, 12), "cell": draw.floats(12, 12)}
-    batch = {"x": draw.floats(8, HIDDEN, scale=1), "y": draw.integers(6, 8)}
+    batch = {"x": draw.floats(8, HIDDEN, scale=1), "key": jnp.asarray([1, 2], jnp.uint32),
+             "y": draw.integers(6, 8)}
 
-    def loss(params, x, y):
+    def loss(params, x, key, y):
         z = x @ params["w"]
-        kept = jax.random.bernoulli(jax.random.key(3), 0.7, z.shape)
+        kept = jax.random.bernoulli(jax.random.wrap_key_data(key), 0.7, z.shape)
         z = jnp.where(kept, z / 0.7, 0)
         order = jnp.argsort(z, axis=-1)
         z = z + 0.1 * jnp.take_along_axis(z, order, axis=-1) + 0.1 * jnp.sort(z, axis=-1)
@@ -253,7 +254,8 @@ def ops():
         return jnp.sum(jnp.clip(branch, -0.5, 0.9) ** 2) / 8 + jnp.mean(jnp.expm1(z * 0.1))
 
     # A sum over the batch, of which more is computed, leaves no micro-batches.
-    return Model(loss, params, batch, ["x"], ["y"], partitions=("dp=2", "dp=2 zero=3"))
+    return Model(loss, params, batch, ["x", "key:word"], ["y"],
+                 partitions=("dp=2", "dp=2 zero=3"))
 
 
 def flax_scan():

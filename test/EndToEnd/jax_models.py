@@ -85,7 +85,9 @@ def compare(tools, judge, model):
     before, gradients = (flatten(tree, model.stack) for tree in (model.params, gradients))
     save_file(before, tools.folder / "before.safetensors")
     for name, value in model.batch.items():
-        np.save(tools.folder / f"{name}.npy", np.asarray(value))
+        value = np.asarray(value)
+        bits = value.view(np.int32) if value.dtype == np.uint32 else value
+        np.save(tools.folder / f"{name}.npy", bits)
     tools.make("pp-run", "model.mlir", "--data=npy:.", "--parameters=before.safetensors",
                "--parallelize=optimizer=sgd lr=1", "--steps=1", "--save=after.safetensors",
                "--report=report.json", "--quiet")

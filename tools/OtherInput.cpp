@@ -69,7 +69,36 @@ static std::string describe(std::string_view content) {
   return "text that begins with '" + std::string(line) + "'";
 }
 
+/// The name behind the magic number and the version of MLIR's bytecode.
+static std::string_view getProducer(std::string_view content) {
+  if (content.substr(0, 4) != "ML\xefR" || content.size() < 6)
+    return {};
+  const std::string_view rest = content.substr(5);
+  return rest.substr(0, std::min(rest.find('\0'), size_t(80)));
+}
+
+bool pp::isStableHLO(std::string_view content) {
+  if (content.substr(0, 4) == "ML\xefR")
+    return content.find("stablehlo") != std::string_view::npos;
+  constexpr std::string_view prefix = "stablehlo.";
+  for (size_t at = content.find(prefix); at != std::string_view::npos;
+       at = content.find(prefix, at + 1))
+    if (at > 0 && (content[at - 1] == ' ' || content[at - 1] == '"'))
+      return true;
+  return false;
+}
+
 std::string pp::findOtherInput(std::string_view content) {
+  if (const std::string_view producer = getProducer(content);
+      producer.substr(0, 9) == "StableHLO")
+    return "expects the text of StableHLO, got its portable bytecode (" +
+           std::string(producer) +
+           "); jax.jit(loss).lower(...).as_text(debug_info=True) writes text, "
+           "and this makes text of FILE:\n"
+           "  python -c 'from jaxlib.mlir.dialects import stablehlo as s; from "
+           "jaxlib.mlir.ir import Context; c = Context(); "
+           "s.register_dialect(c); print(s.deserialize_portable_artifact(c, "
+           "open(\"FILE\", \"rb\").read()))'";
   const std::string other = describe(content);
   if (other.empty())
     return "";

@@ -19,6 +19,9 @@ namespace pp {
 /// decides.
 std::string findOtherInput(std::string_view content);
 
+/// Whether it is a module with ops of StableHLO, as text or bytecode.
+bool isStableHLO(std::string_view content);
+
 } // namespace pp
 
 #endif // PP_TOOLS_OTHERINPUT_H

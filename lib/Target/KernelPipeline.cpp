@@ -104,16 +104,14 @@ void pp::registerKernelDialects(DialectRegistry &registry) {
 
 namespace {
 
-/// Copies are free to repeat; anything else is fused into its only user.
+/// Copies are free to repeat; anything else is fused into its only user, once
+/// that reads it as one operand: each operand would get a body of its own.
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   if (!producer)
     return false;
   bool isCopy = producer.getBody()->without_terminator().empty();
-  return isCopy ||
-         llvm::all_of(operand->get().getUsers(), [&](Operation *user) {
-           return user == operand->getOwner();
-         });
+  return isCopy || operand->get().hasOneUse();
 }
 
 LogicalResult fuseElementwise(ModuleOp module) {
@@ -125,7 +123,11 @@ LogicalResult fuseElementwise(ModuleOp module) {
   linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
   tensor::ExtractSliceOp::getCanonicalizationPatterns(patterns, context);
   tensor::ExtractOp::getCanonicalizationPatterns(patterns, context);
-  return applyPatternsGreedily(module, std::move(patterns));
+  // Each leaves fewer ops or operands, so they end; long chains, as those of
+  // random numbers, take more rounds than MLIR allows by itself.
+  GreedyRewriteConfig config;
+  config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
+  return applyPatternsGreedily(module, std::move(patterns), config);
 }
 
 Value baseOf(Value buffer) {

@@ -38,10 +38,10 @@ static constexpr llvm::StringLiteral kShown[] = {"pp-parallelize",
 
 /// Passes that make remarks.
 static constexpr llvm::StringLiteral kRemarking[] = {
-    "pp-cut-stages",     "pp-annotate-shardings", "pp-propagate-shardings",
-    "pp-pad-dimensions", "pp-lint-shardings",     "pp-partition",
-    "pp-split-stages",   "pp-schedule",           "pp-choose-residuals",
-    "pp-plan-buffers"};
+    "pp-import-stablehlo",    "pp-cut-stages",     "pp-annotate-shardings",
+    "pp-propagate-shardings", "pp-pad-dimensions", "pp-lint-shardings",
+    "pp-partition",           "pp-split-stages",   "pp-schedule",
+    "pp-choose-residuals",    "pp-plan-buffers"};
 
 /// The error in a filter of remarks; empty if it is valid.
 static std::string checkFilter(llvm::StringRef filter) {
@@ -120,6 +120,29 @@ pp::opt::parseCommandLine(int argc, char **argv,
                  clEnumValN(Emit::PPX, "ppx",
                             "an artifact for pp-run, from a module of level "
                             "program")));
+  using Import = CommandLine::Import;
+  pp::NamedValues<Import> importAs(
+      "import",
+      cl::desc("what a model of another framework is written in; without it, "
+               "the content says it"),
+      cl::init(Import::Auto),
+      cl::values(clEnumValN(Import::StableHLO, "stablehlo",
+                            "the text that jax.jit(loss).lower(...).as_text("
+                            "debug_info=True) prints"),
+                 clEnumValN(Import::None, "none", "only read it")));
+  cl::list<std::string> inputs(
+      "inputs", cl::value_desc("name,..."), cl::CommaSeparated,
+      cl::desc("arguments of an imported loss that a batch consists of: names, "
+               "beginnings of dotted names or numbers, with dimensions as in "
+               "tokens:batch:sequence; the others are parameters"));
+  cl::list<std::string> labels(
+      "labels", cl::value_desc("name,..."), cl::CommaSeparated,
+      cl::desc("arguments of an imported loss that the model should answer"));
+  cl::list<std::string> states(
+      "states", cl::value_desc("name,..."), cl::CommaSeparated,
+      cl::desc(
+          "arguments of an imported loss that one step passes to the next, "
+          "whose new values are results behind the loss"));
   cl::opt<bool> evaluate(
       "evaluate",
       cl::desc(
@@ -176,6 +199,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "-o eval.ppx\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"pp=4 microbatches=8\" "
       "--draw-schedule=- -o program.mlir\n"
+      "  pp-opt loss.mlir --import=stablehlo --inputs=tokens --labels=labels "
+      "-o model.mlir\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-explain\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 tp=2\" --pp-predict\n"
       "  pp-opt gpt.mlir --pp-parallelize=\"dp=2 zero=1\" "
@@ -196,6 +221,10 @@ pp::opt::parseCommandLine(int argc, char **argv,
   CommandLine result;
   result.input = input;
   result.output = output;
+  result.importAs = importAs;
+  result.inputs.assign(inputs.begin(), inputs.end());
+  result.labels.assign(labels.begin(), labels.end());
+  result.states.assign(states.begin(), states.end());
   result.emit = emit;
   result.evaluates = evaluate;
   result.predict = predict;

@@ -17,9 +17,14 @@ namespace pp::opt {
 
 struct CommandLine {
   enum class Emit { MLIR, Plan, PPX };
+  enum class Import { Auto, None, StableHLO };
 
   /// `output` is empty when nothing but the drawing is to be written.
   std::string input, output;
+  /// What `input` is imported as; Auto: as what its content is.
+  Import importAs = Import::Auto;
+  /// The roles of an imported model's arguments.
+  std::vector<std::string> inputs, labels, states;
   /// The kind of `output`.
   Emit emit = Emit::MLIR;
   /// Whether programs evaluate, and the value that they return then; empty:

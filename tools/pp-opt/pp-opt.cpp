@@ -16,6 +16,8 @@
 #include "mlir/Transforms/Passes.h"
 #include "pp/IR/Aspects.h"
 #include "pp/IR/PP.h"
+#include "pp/Import/Passes.h"
+#include "pp/Import/StableHLOReader.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Files.h"
@@ -44,12 +46,35 @@ static int writeText(const std::string &path, llvm::StringRef text) {
   return written.ok() ? 0 : fail(written.message(), written.code());
 }
 
+static bool isImport(mlir::Pass &pass) {
+  return pass.getArgument() == pp::kImportStableHLO;
+}
+
 /// Passes of one's own choice are verified one by one; pp-parallelize ends each
-/// level with a check of everything.
+/// level with a check of everything, and what is imported was verified.
 static bool areLevels(mlir::PassManager &manager) {
   return llvm::all_of(manager.getPasses(), [](mlir::Pass &pass) {
-    return pass.getName() == pp::kParallelize;
+    return pass.getName() == pp::kParallelize || isImport(pass);
   });
+}
+
+/// Adds the passes of the command line, behind that which imports the model
+/// unless they have it.
+static mlir::LogicalResult addPasses(mlir::PassManager &manager,
+                                     const mlir::MlirOptMainConfig &list,
+                                     const pp::opt::CommandLine &options,
+                                     bool imports) {
+  mlir::PassManager chosen(manager.getContext());
+  if (failed(list.setupPassPipeline(chosen)))
+    return mlir::failure();
+  if (imports && llvm::none_of(chosen.getPasses(), isImport)) {
+    pp::ImportStableHLOOptions roles;
+    roles.inputs.assign(options.inputs.begin(), options.inputs.end());
+    roles.labels.assign(options.labels.begin(), options.labels.end());
+    roles.states.assign(options.states.begin(), options.states.end());
+    manager.addPass(pp::createImportStableHLO(roles));
+  }
+  return list.setupPassPipeline(manager);
 }
 
 int main(int argc, char **argv) {
@@ -57,12 +82,14 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
   registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
+  pp::registerStableHLOReader(registry);
   pp::registerCostModels(registry);
   pp::registerGradientModels(registry);
   pp::registerShardingModels(registry);
   mlir::func::registerInlinerExtension(registry);
   mlir::registerTransformsPasses();
   pp::registerPPPasses();
+  pp::registerPPImportPasses();
   // Set by the options.
   std::vector<std::string> targets;
   bool evaluates = false;
@@ -106,10 +133,15 @@ int main(int argc, char **argv) {
                              config.shouldVerifyDiagnostics());
   reporter.attachTo(registry);
 
+  using Import = pp::opt::CommandLine::Import;
+  const bool imports = options->importAs == Import::StableHLO ||
+                       (options->importAs == Import::Auto &&
+                        pp::isStableHLO(input->getBuffer()));
+
   // A pass list that cannot be read is no fault of the module.
   bool isUnderstood = true;
   config.setPassPipelineSetupFn([&, list = config](mlir::PassManager &manager) {
-    isUnderstood = succeeded(list.setupPassPipeline(manager));
+    isUnderstood = succeeded(addPasses(manager, list, *options, imports));
     if (options->verifiesByLevel && areLevels(manager))
       manager.enableVerifier(false);
     if (isUnderstood)

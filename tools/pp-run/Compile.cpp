@@ -104,6 +104,14 @@ SourceModule::parse(const std::string &name, const std::string &text,
                                        pprt::adviseTarget(target));
   if (const std::string other = findOtherInput(text); !other.empty())
     return Status(ExitCode::doesNotCompile, name + ": error: " + other);
+  if (isStableHLO(text))
+    return Status(ExitCode::doesNotCompile,
+                  name +
+                      ": error: expects a module of pp, got StableHLO; "
+                      "pp-opt " +
+                      name +
+                      " --inputs=NAME,... --labels=NAME,... -o MODEL.mlir "
+                      "makes one of it");
   auto state = std::make_unique<State>();
   state->kernels.cacheLimit = cacheLimit;
   state->target = target;

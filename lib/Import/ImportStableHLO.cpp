@@ -1,0 +1,176 @@
+//===- ImportStableHLO.cpp - makes a model of a loss in StableHLO ---------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a module of functions on StableHLO, the first result of whose @main is
+// the loss. Out: one function @main of level 1, which has the names and places
+// of the source as locations. Conversion.h says how ops are converted.
+//
+//===----------------------------------------------------------------------===//
+#include "Arguments.h"
+#include "Conversion.h"
+#include "Simplify.h"
+#include "mlir/IR/Remarks.h"
+#include "pp/IR/Model.h"
+#include "pp/Import/Passes.h"
+
+using namespace mlir;
+using namespace pp;
+using namespace pp::hlo;
+
+namespace pp {
+#define GEN_PASS_DEF_IMPORTSTABLEHLO
+#include "pp/Import/Passes.h.inc"
+} // namespace pp
+
+/// Remarks each sharding of the source: pp's plan decides instead.
+static void remarkShardings(ModuleOp module, func::FuncOp main) {
+  auto remark = [](Location loc, StringRef of) {
+    remark::missed(
+        loc, remark::RemarkOpts::name("sharding").category(kImportStableHLO))
+        << remark::metric("dropped", of);
+  };
+  for (BlockArgument argument : main.getArguments())
+    for (StringRef name : {"sdy.sharding", "mhlo.sharding"})
+      if (main.getArgAttr(argument.getArgNumber(), name))
+        remark(argument.getLoc(), name);
+  module.walk([&](Operation *op) {
+    if (op->getName().getStringRef() == "sdy.sharding_constraint" ||
+        HloOp(op).getWord("call_target_name") == "Sharding")
+      remark(op->getLoc(), op->getName().getStringRef());
+  });
+}
+
+/// Reports a first result that is no loss.
+static LogicalResult verifyLoss(func::FuncOp source, ArrayRef<Value> results) {
+  if (results.empty())
+    return source.emitError("expects a loss as the first result, got none");
+  auto type = cast<RankedTensorType>(results[0].getType());
+  if (type.getRank() != 0 || !isa<FloatType>(type.getElementType()))
+    return source.emitError("expects a scalar loss as the first result, got ")
+           << type
+           << "; export a function that returns the mean loss of the batch";
+  return success();
+}
+
+/// The loss and the new values of states among `results`, with their
+/// attributes. Others are dropped, with a warning.
+static Values chooseResults(func::FuncOp source, ArrayRef<Value> results,
+                            ArrayRef<DictionaryAttr> ofArguments,
+                            SmallVectorImpl<DictionaryAttr> &attributes) {
+  MLIRContext *context = source.getContext();
+  Values chosen{results[0]};
+  attributes.push_back(getResultAttrs(context, Role::Loss, "loss"));
+  for (auto [argument, number] :
+       llvm::enumerate(findNewValues(source, ofArguments)))
+    if (number != 0) {
+      chosen.push_back(results[number]);
+      attributes.push_back(getResultAttrs(
+          context, Role::State,
+          ofArguments[argument].getAs<StringAttr>(attrs::kName).getValue()));
+    }
+  if (chosen.size() < results.size())
+    source.emitWarning("drops ")
+        << results.size() - chosen.size()
+        << " results that are neither the loss nor new values of --states";
+  return chosen;
+}
+
+/// The function that replaces `source`, with arguments and no ops.
+static FailureOr<func::FuncOp> beginMain(func::FuncOp source) {
+  SmallVector<Type> types;
+  for (BlockArgument argument : source.getArguments()) {
+    FailureOr<RankedTensorType> type =
+        convertType(argument.getType(), argument.getLoc());
+    if (failed(type))
+      return failure();
+    types.push_back(*type);
+  }
+  OpBuilder builder(source.getContext());
+  auto main = func::FuncOp::create(builder, source.getLoc(), "main",
+                                   builder.getFunctionType(types, {}));
+  Block *block = main.addEntryBlock();
+  for (auto [argument, original] :
+       llvm::zip_equal(block->getArguments(), source.getArguments()))
+    argument.setLoc(original.getLoc());
+  return main;
+}
+
+/// Names arguments' locations as the model names arguments.
+static void nameArguments(func::FuncOp main,
+                          ArrayRef<DictionaryAttr> attributes) {
+  for (auto [argument, entry] :
+       llvm::zip_equal(main.getArguments(), attributes))
+    argument.setLoc(NameLoc::get(entry.getAs<StringAttr>(attrs::kName)));
+}
+
+/// Ends `main` with the loss and gives it its signature.
+static LogicalResult finishMain(func::FuncOp main, func::FuncOp source,
+                                ArrayRef<Value> results, const Roles &roles) {
+  FailureOr<SmallVector<DictionaryAttr>> attributes =
+      describeArguments(source, roles);
+  if (failed(attributes))
+    return failure();
+  if (failed(verifyLoss(source, results)))
+    return failure();
+  SmallVector<DictionaryAttr> ofResults;
+  Values chosen = chooseResults(source, results, *attributes, ofResults);
+  OpBuilder builder = OpBuilder::atBlockEnd(&main.getBody().front());
+  func::ReturnOp::create(builder, source.getLoc(), chosen);
+  nameArguments(main, *attributes);
+  setSignature(main, *attributes, ofResults);
+  return success();
+}
+
+static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
+                                           const Roles &roles) {
+  FailureOr<func::FuncOp> begun = beginMain(source);
+  if (failed(begun))
+    return failure();
+  OwningOpRef<func::FuncOp> main = *begun;
+  Block &block = main->getBody().front();
+  Conversion conversion(module, block);
+  Values results,
+      arguments(block.getArguments().begin(), block.getArguments().end());
+  if (failed(conversion.inlineCall(source, arguments, nullptr, results)) ||
+      failed(finishMain(*main, source, results, roles)))
+    return failure();
+  eraseUnused(*main);
+  splitStackedParameters(*main, conversion.getStacks());
+  boundIndices(*main);
+  return main.release();
+}
+
+namespace {
+
+struct ImportStableHLOPass
+    : pp::impl::ImportStableHLOBase<ImportStableHLOPass> {
+  using ImportStableHLOBase::ImportStableHLOBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<PPDialect, func::FuncDialect>();
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto source = module.lookupSymbol<func::FuncOp>("main");
+    if (!source || source.isExternal()) {
+      module.emitError("expects a function @main with a body: the loss");
+      return signalPassFailure();
+    }
+    FailureOr<func::FuncOp> main =
+        convertMain(module, source, {*inputs, *labels, *states});
+    if (failed(main))
+      return signalPassFailure();
+    remarkShardings(module, source);
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      op.erase();
+    module.push_back(*main);
+    // Attributes of other compilers.
+    for (NamedAttribute attribute : module->getDiscardableAttrDictionary())
+      module->removeDiscardableAttr(attribute.getName());
+    module.setSymNameAttr(nullptr);
+  }
+};
+
+} // namespace

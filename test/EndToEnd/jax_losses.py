@@ -1,0 +1,297 @@
+"""The losses of jax_models.py, as users write them in jax.numpy.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import dataclasses
+from typing import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_platforms", "cpu")
+
+
+@dataclasses.dataclass
+class Model:
+    loss: Callable
+    params: object
+    batch: dict  # by the names of the loss's arguments, in their order
+    inputs: list
+    labels: list
+    stack: str = ""  # the path of stacked layers, which the import splits
+    partitions: tuple = ("dp=2", "tp=2", "pp=2 microbatches=2", "dp=2 zero=3")
+    name: str = ""
+
+
+class Draw:
+    """Small random numbers."""
+
+    def __init__(self):
+        self.source = np.random.default_rng(7)
+
+    def floats(self, *shape, scale=0.3):
+        return jnp.asarray(self.source.normal(size=shape) * scale)
+
+    def integers(self, bound, *shape):
+        return jnp.asarray(self.source.integers(bound, size=shape), jnp.int32)
+
+
+def cross_entropy(logits, labels):
+    chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], axis=-1)
+    return -jnp.mean(chosen)
+
+
+def mlp():
+    draw = Draw()
+    sizes = [16, 32, 32, 8]
+    params = {"layers": [{"w": draw.floats(m, n), "b": draw.floats(n)}
+                         for m, n in zip(sizes, sizes[1:])]}
+
+    def loss(params, x, y):
+        *hidden, head = params["layers"]
+        for index, layer in enumerate(hidden):
+            with jax.named_scope(f"layers.{index}"):
+                x = jax.nn.relu(x @ layer["w"] + layer["b"])
+        with jax.named_scope("head"):
+            return cross_entropy(x @ head["w"] + head["b"], y)
+
+    return Model(loss, params, {"x": draw.floats(8, 16), "y": draw.integers(8, 8)}, ["x"], ["y"])
+
+
+HIDDEN, HEADS, LAYERS, VOCAB, BATCH, SEQ = 16, 2, 2, 24, 4, 8
+
+
+def layer_norm(p, x):
+    mean = x.mean(-1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(-1, keepdims=True)
+    return (x - mean) / jnp.sqrt(variance + 1e-5) * p["scale"] + p["bias"]
+
+
+def attention(p, x):
+    batch, seq, hidden = x.shape
+    query, key, value = (part.reshape(batch, seq, HEADS, -1).transpose(0, 2, 1, 3)
+                         for part in jnp.split(x @ p["qkv"], 3, axis=-1))
+    scores = jnp.einsum("bhqd,bhkd->bhqk", query, key) / np.sqrt(hidden // HEADS)
+    scores = jnp.where(jnp.tril(jnp.ones((seq, seq), bool)), scores, -jnp.inf)
+    mixed = jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores, axis=-1), value)
+    return mixed.transpose(0, 2, 1, 3).reshape(batch, seq, hidden) @ p["proj"]
+
+
+def block(p, x):
+    with jax.named_scope("attn"):
+        x = x + attention(p["attn"], layer_norm(p["ln_1"], x))
+    with jax.named_scope("mlp"):
+        return x + jax.nn.gelu(layer_norm(p["ln_2"], x) @ p["mlp"]["up"]) @ p["mlp"]["down"]
+
+
+def draw_norm(draw, *layers):
+    return {"scale": 1 + draw.floats(*layers, HIDDEN), "bias": draw.floats(*layers, HIDDEN)}
+
+
+def draw_block(draw, *layers):
+    return {"ln_1": draw_norm(draw, *layers), "ln_2": draw_norm(draw, *layers),
+            "attn": {"qkv": draw.floats(*layers, HIDDEN, 3 * HIDDEN),
+                     "proj": draw.floats(*layers, HIDDEN, HIDDEN)},
+            "mlp": {"up": draw.floats(*layers, HIDDEN, 4 * HIDDEN),
+                    "down": draw.floats(*layers, 4 * HIDDEN, HIDDEN)}}
+
+
+def draw_text(draw, blocks):
+    params = {"wte": draw.floats(VOCAB, HIDDEN), "wpe": draw.floats(SEQ, HIDDEN),
+              "ln_f": draw_norm(draw), "h": blocks}
+    batch = {name: draw.integers(VOCAB, BATCH, SEQ) for name in ("tokens", "labels")}
+    return params, batch
+
+
+def gpt():
+    """Tied embeddings, layers in a list."""
+    draw = Draw()
+    params, batch = draw_text(draw, [draw_block(draw) for _ in range(LAYERS)])
+
+    def loss(params, tokens, labels):
+        x = params["wte"][tokens] + params["wpe"]
+        for index, p in enumerate(params["h"]):
+            with jax.named_scope(f"h.{index}"):
+                x = block(p, x)
+        return cross_entropy(layer_norm(params["ln_f"], x) @ params["wte"].T, labels)
+
+    return Model(loss, params, batch, ["tokens"], ["labels"])
+
+
+def scan():
+    """The same with layers stacked, as lax.scan, and with checkpoints."""
+    draw = Draw()
+    params, batch = draw_text(draw, draw_block(draw, LAYERS))
+
+    def loss(params, tokens, labels):
+        x = jnp.take(params["wte"], tokens, axis=0) + params["wpe"]
+        with jax.named_scope("h"):
+            x, _ = jax.lax.scan(lambda x, p: (jax.checkpoint(block)(p, x), None), x, params["h"])
+        return cross_entropy(layer_norm(params["ln_f"], x) @ params["wte"].T, labels)
+
+    return Model(loss, params, batch, ["tokens"], ["labels"], stack="h")
+
+
+def rotate(x):
+    """Rotary positions of [batch, seq, head, size]."""
+    half = x.shape[-1] // 2
+    angles = jnp.arange(x.shape[1])[:, None] / 100.0 ** (jnp.arange(half) / half)
+    sine, cosine = jnp.sin(angles)[:, None], jnp.cos(angles)[:, None]
+    low, high = x[..., :half], x[..., half:]
+    return jnp.concatenate([low * cosine - high * sine, high * cosine + low * sine], axis=-1)
+
+
+def llama():
+    """Grouped queries, rotary positions, SiLU, RMS norm, weights of losses, one_hot."""
+    draw = Draw()
+    heads, groups, size = 4, 2, 8
+
+    def draw_layer():
+        return {"norm": 1 + draw.floats(2, HIDDEN), "q": draw.floats(HIDDEN, heads, size),
+                "k": draw.floats(HIDDEN, groups, size), "v": draw.floats(HIDDEN, groups, size),
+                "o": draw.floats(heads, size, HIDDEN), "gate": draw.floats(HIDDEN, 48),
+                "up": draw.floats(HIDDEN, 48), "down": draw.floats(48, HIDDEN)}
+
+    params = {"embed": draw.floats(VOCAB, HIDDEN), "layers": [draw_layer() for _ in range(2)],
+              "head": draw.floats(HIDDEN, VOCAB)}
+    batch = {"tokens": draw.integers(VOCAB, BATCH, SEQ), "labels": draw.integers(VOCAB, BATCH, SEQ),
+             "weights": jnp.abs(draw.floats(BATCH, SEQ))}
+
+    def rms(x, scale):
+        return x * jax.lax.rsqrt(jnp.mean(jnp.square(x), axis=-1, keepdims=True) + 1e-6) * scale
+
+    def attend(p, x):
+        query, key = (rotate(jnp.einsum("bsd,dhk->bshk", x, p[name])) for name in "qk")
+        query = query.reshape(BATCH, SEQ, groups, heads // groups, size)
+        value = jnp.einsum("bsd,dhk->bshk", x, p["v"])
+        scores = jnp.einsum("bqghk,bsgk->bghqs", query, key) * size ** -0.5
+        mask = jnp.arange(SEQ)[:, None] >= jnp.arange(SEQ)
+        scores = jnp.where(mask, scores, jnp.finfo(scores.dtype).min)
+        mixed = jnp.einsum("bghqs,bsgk->bqghk", jax.nn.softmax(scores), value)
+        return jnp.einsum("bshk,hkd->bsd", mixed.reshape(BATCH, SEQ, heads, size), p["o"])
+
+    def loss(params, tokens, labels, weights):
+        x = jnp.take(params["embed"], tokens, axis=0, mode="clip")
+        for index, p in enumerate(params["layers"]):
+            with jax.named_scope(f"layers.{index}"):
+                x = x + attend(p, rms(x, p["norm"][0]))
+                y = rms(x, p["norm"][1])
+                x = x + (jax.nn.silu(y @ p["gate"]) * (y @ p["up"])) @ p["down"]
+        logits = x @ params["head"]
+        chosen = jnp.sum(jax.nn.one_hot(labels, VOCAB) * logits, axis=-1)
+        losses = (jax.nn.logsumexp(logits, axis=-1) - chosen) * weights
+        return jnp.sum(losses) / (BATCH * SEQ)
+
+    return Model(loss, params, batch, ["tokens"], ["labels", "weights"])
+
+
+def convolutions():
+    """Strides, groups, pooling, group norm, an exact GELU; images with channels last."""
+    draw = Draw()
+    params = {"stem": draw.floats(3, 3, 3, 8), "depth": draw.floats(3, 3, 1, 8),
+              "point": draw.floats(1, 1, 8, 16), "scale": 1 + draw.floats(16),
+              "head": draw.floats(16, 10)}
+    batch = {"images": draw.floats(4, 16, 16, 3, scale=1), "labels": draw.integers(10, 4)}
+
+    def convolve(x, kernel, stride, groups=1):
+        return jax.lax.conv_general_dilated(x, kernel, (stride, stride), "SAME",
+                                            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+                                            feature_group_count=groups)
+
+    def loss(params, images, labels):
+        x = jax.nn.gelu(convolve(images, params["stem"], 2), approximate=False)
+        x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
+        x = jnp.tanh(convolve(convolve(x, params["depth"], 1, groups=8), params["point"], 1))
+        parts = x.reshape(4, 4, 4, 4, 4)
+        mean = parts.mean((1, 2, 4), keepdims=True)
+        parts = (parts - mean) / jnp.sqrt(parts.var((1, 2, 4), keepdims=True) + 1e-5)
+        x = parts.reshape(x.shape) * params["scale"]
+        pooled = jax.lax.reduce_window(x, 0.0, jax.lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+        return cross_entropy(pooled.mean((1, 2)) @ params["head"], labels)
+
+    return Model(loss, params, batch, ["images"], ["labels"])
+
+
+def experts():
+    """The two best experts of each token, all computed."""
+    draw = Draw()
+    params = {"router": draw.floats(HIDDEN, 4), "up": draw.floats(4, HIDDEN, 32),
+              "down": draw.floats(4, 32, HIDDEN), "head": draw.floats(HIDDEN, 8)}
+    batch = {"x": draw.floats(8, HIDDEN, scale=1), "y": draw.integers(8, 8)}
+
+    def loss(params, x, y):
+        chosen, index = jax.lax.top_k(jax.nn.softmax(x @ params["router"]), 2)
+        share = jnp.sum(jax.nn.one_hot(index, 4) * (chosen / chosen.sum(-1, keepdims=True))[..., None], 1)
+        inner = jnp.expm1(jax.nn.softplus(jnp.einsum("td,edf->etf", x, params["up"])) * 0.1)
+        mixed = jnp.einsum("etf,efd,te->td", inner, params["down"], share)
+        return cross_entropy(mixed @ params["head"], y)
+
+    return Model(loss, params, batch, ["x"], ["y"])
+
+
+def ops():
+    """Dropout, sorts, sums at indices, a recurrence, a branch on data, a stopped gradient."""
+    draw = Draw()
+    params = {"w": draw.floats(HIDDEN, 12), "cell": draw.floats(12, 12)}
+    batch = {"x": draw.floats(8, HIDDEN, scale=1), "key": jnp.asarray([1, 2], jnp.uint32),
+             "y": draw.integers(6, 8)}
+
+    def loss(params, x, key, y):
+        z = x @ params["w"]
+        kept = jax.random.bernoulli(jax.random.wrap_key_data(key), 0.7, z.shape)
+        z = jnp.where(kept, z / 0.7, 0)
+        order = jnp.argsort(z, axis=-1)
+        z = z + 0.1 * jnp.take_along_axis(z, order, axis=-1) + 0.1 * jnp.sort(z, axis=-1)
+        z = z.at[:, 2].set(1.0).at[:, 4:6].add(0.5)
+        z = z + jnp.cumsum(z, axis=-1) * jnp.round(z)
+        _, states = jax.lax.scan(lambda h, column: (jnp.tanh(h + column),) * 2, jnp.zeros(8), z.T)
+        with jax.named_scope("stop_gradient"):
+            weights = jax.lax.stop_gradient(jax.nn.sigmoid(states.T))
+        groups = jnp.zeros((6, 12)).at[y].add(z * weights @ params["cell"])
+        branch = jax.lax.cond(params["w"][0, 0] > 0, jnp.sin, jnp.cos, groups)
+        return jnp.sum(jnp.clip(branch, -0.5, 0.9) ** 2) / 8 + jnp.mean(jnp.expm1(z * 0.1))
+
+    # A sum over the batch, of which more is computed, leaves no micro-batches.
+    return Model(loss, params, batch, ["x", "key:word"], ["y"],
+                 partitions=("dp=2", "dp=2 zero=3"))
+
+
+def flax_scan():
+    """A Flax transformer whose layers nn.scan stacks; null without Flax."""
+    try:
+        from flax import linen
+    except ImportError:
+        return None
+
+    class Block(linen.Module):
+        @linen.compact
+        def __call__(self, x, _):
+            y = linen.LayerNorm(param_dtype=x.dtype)(x)
+            x = x + linen.MultiHeadDotProductAttention(num_heads=HEADS, param_dtype=x.dtype)(
+                y, mask=linen.make_causal_mask(x[..., 0]))
+            y = linen.Dense(4 * HIDDEN, param_dtype=x.dtype)(linen.RMSNorm(param_dtype=x.dtype)(x))
+            return x + linen.Dense(HIDDEN, param_dtype=x.dtype)(linen.gelu(y)), None
+
+    class Transformer(linen.Module):
+        @linen.compact
+        def __call__(self, tokens):
+            x = linen.Embed(VOCAB, HIDDEN, param_dtype=jnp.float64, name="embed")(tokens)
+            layers = linen.scan(linen.remat(Block), variable_axes={"params": 0},
+                                split_rngs={"params": True}, length=LAYERS)
+            x, _ = layers(name="layers")(x, None)
+            return linen.Dense(VOCAB, param_dtype=x.dtype, name="head")(x)
+
+    draw = Draw()
+    batch = {name: draw.integers(VOCAB, BATCH, SEQ) for name in ("tokens", "labels")}
+    model = Transformer()
+    params = model.init(jax.random.key(0), batch["tokens"])
+
+    def loss(params, tokens, labels):
+        return cross_entropy(model.apply(params, tokens), labels)
+
+    return Model(loss, params, batch, ["tokens"], ["labels"], stack="layers")
+
+
+MODELS = [mlp, gpt, scan, llama, convolutions, experts, ops, flax_scan]

@@ -1,0 +1,84 @@
+// What cannot be imported is refused at its op, with what to do instead.
+// RUN: pp-opt %s --import=stablehlo --inputs=0 --split-input-file --verify-diagnostics
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { // expected-error {{expects a scalar loss as the first result, got 'tensor<4xf32>'; export a function that returns the mean loss of the batch}}
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{expects static shapes, got 'tensor<?xf32>'; export the model with a fixed batch}}
+func.func @main(%x: tensor<?xf32>) -> tensor<f32> {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  return %c : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{expects elements f64, f32, bf16, f16 or integers of 1, 8, 32 or 64 bits, got 'complex<f32>'}}
+  %c = stablehlo.complex %x, %x : tensor<complex<f32>>
+  return %x : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{cannot import stablehlo.atan2: pp has no op for it; write it with others}}
+  %c = stablehlo.atan2 %x, %x : tensor<f32>
+  return %c : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{cannot import stablehlo.while whose number of iterations depends on data; use lax.scan, or lax.fori_loop with constant bounds}}
+  %r = stablehlo.while(%y = %x) : tensor<f32>
+  cond {
+    %less = stablehlo.compare LT, %y, %x : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %less : tensor<i1>
+  } do {
+    stablehlo.return %y : tensor<f32>
+  }
+  return %r : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<2xui32>) -> tensor<f32> {
+  // expected-error @below {{cannot import stablehlo.maximum of unsigned integers, got 'tensor<2xui32>'; convert them to signed ones}}
+  %m = stablehlo.maximum %x, %x : tensor<2xui32>
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  return %c : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{cannot import a call of 'cu_attention', which is no part of the program}}
+  %c = stablehlo.custom_call @cu_attention(%x) : (tensor<f32>) -> tensor<f32>
+  return %c : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{expects no recursion, got a call of @main}}
+  %c = call @main(%x) : (tensor<f32>) -> tensor<f32>
+  return %c : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<f32> {
+  // expected-error @below {{'stablehlo.transpose' op expects permutation to be 2 integers, got array<i64: 0>}}
+  %t = stablehlo.transpose %x, dims = [0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  return %c : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<f32>, %n: tensor<i32>) -> tensor<f32> { // expected-error {{expects parameters to be floats, got 'arg1' of type 'tensor<i32>'; name it in --inputs, --labels or --states if it is no parameter}}
+  return %x : tensor<f32>
+}

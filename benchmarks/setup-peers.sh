@@ -11,7 +11,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 venv=${1:-$root/.venv-peers}
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-"$venv/bin/pip" install --quiet torch jax numpy safetensors mkl tensorboard tokenizers
+"$venv/bin/pip" install --quiet torch transformers jax flax optax numpy safetensors mkl tensorboard tokenizers
 "$venv/bin/python" -c '
 import jax, torch
 print("torch", torch.__version__, "jax", jax.__version__)'

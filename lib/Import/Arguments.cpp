@@ -10,6 +10,7 @@
 #include "pp/IR/Model.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace pp;
@@ -194,8 +195,13 @@ pp::hlo::describeArguments(func::FuncOp main, const Roles &roles) {
   if (failed(findRoles(main, roles, arguments)))
     return failure();
   SmallVector<DictionaryAttr> result;
+  llvm::StringSet<> names;
   for (auto [value, argument] : llvm::zip_equal(main.getArguments(), arguments))
-    if (failed(verify(value, argument)))
+    if (!names.insert(argument.name).second)
+      return emitError(value.getLoc())
+             << "expects arguments of different names, got two called '"
+             << argument.name << "': rename one";
+    else if (failed(verify(value, argument)))
       return failure();
     else
       result.push_back(describe(value, argument));

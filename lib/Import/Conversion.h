@@ -145,6 +145,8 @@ public:
   }
 
   mlir::Location getLoc() const { return loc; }
+  /// The line of the innermost call that is being inlined, if it is known.
+  mlir::Location getCallPlace() const { return callPlace; }
   mlir::MLIRContext *getContext() { return builder.getContext(); }
 
 private:
@@ -178,7 +180,6 @@ private:
   /// The part of the model that the innermost call is in, and the iterations of
   /// the loops around, within its function.
   std::string path;
-  /// The line of the innermost call.
   mlir::Location callPlace;
   llvm::SmallVector<int64_t> iterations;
   /// Whether a call around is marked: no gradient flows through what is made.

@@ -130,6 +130,14 @@ static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
   OwningOpRef<func::FuncOp> main = *begun;
   Block &block = main->getBody().front();
   Conversion conversion(module, block);
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        const Location caller = conversion.getCallPlace();
+        if (!diagnostic.getLocation()->findInstanceOf<FileLineColLoc>() &&
+            isa<FileLineColLoc>(caller))
+          diagnostic.attachNote(caller) << "called here";
+        return failure(); // of the handler: the next one prints it
+      });
   Values results,
       arguments(block.getArguments().begin(), block.getArguments().end());
   if (failed(conversion.inlineCall(source, arguments, nullptr, results)) ||

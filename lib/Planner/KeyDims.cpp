@@ -5,20 +5,29 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/KeyDims.h"
 #include "pp/IR/Model.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace pp;
 
-/// True for values of an input, through ops that only convert it.
+/// True for values of inputs, also shifted, masked or converted: everything
+/// else that they are computed from is constant.
 static bool isInput(func::FuncOp main, Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<ConvertOp, ReshapeOp, TransposeOp, BroadcastOp, NameOp>(op))
+  bool hasInput = false;
+  llvm::SmallSetVector<Value, 8> values;
+  values.insert(value);
+  for (size_t next = 0; next < values.size(); ++next) {
+    if (Operation *op = values[next].getDefiningOp()) {
+      values.insert_range(op->getOperands());
+      continue;
+    }
+    std::optional<Role> role =
+        getArgRole(main, cast<BlockArgument>(values[next]).getArgNumber());
+    if (role != Role::Input && role != Role::Label)
       return false;
-    value = op->getOperand(0);
+    hasInput = true;
   }
-  std::optional<Role> role =
-      getArgRole(main, cast<BlockArgument>(value).getArgNumber());
-  return role == Role::Input || role == Role::Label;
+  return hasInput;
 }
 
 std::optional<unsigned> pp::findLookUp(func::FuncOp main, Operation *op) {

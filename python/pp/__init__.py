@@ -4,7 +4,8 @@
 """Turns models of other frameworks into modules that pp-opt and pp-run read.
 
     import pp
-    model = pp.torch.export(module, loss, example_batch)
+    model = pp.torch.export(module, loss, example_batch)    # of PyTorch
+    model = pp.jax.export(loss, params, example_batch)      # of JAX
     model.save("model.mlir")                # and model.safetensors
 
 A framework is imported when its door is first used.
@@ -14,10 +15,10 @@ import importlib
 
 from ._model import ExportError, Model
 
-__all__ = ["ExportError", "Model", "torch"]
+__all__ = ["ExportError", "Model", "jax", "torch"]
 
 
 def __getattr__(name):
-    if name == "torch":
-        return importlib.import_module("pp.torch")
+    if name in ("jax", "torch"):
+        return importlib.import_module(f"pp.{name}")
     raise AttributeError(f"module 'pp' has no attribute {name!r}")

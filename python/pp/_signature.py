@@ -1,0 +1,32 @@
+# _signature.py - reads the arguments of a model's @main from its text.
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Names, roles and shapes of arguments, as pp-opt prints them."""
+
+import dataclasses
+import re
+
+_ARGUMENT = re.compile(r"%[\w$.-]+: tensor<((?:\d+x)*)(\w+)> ?\{")
+_NAME = re.compile(r'pp\.name = "((?:[^"\\]|\\.)*)"')
+_ROLE = re.compile(r"pp\.role = #pp\.role<(\w+)>")
+
+
+@dataclasses.dataclass
+class Argument:
+    role: str  # param, state, input or label
+    shape: tuple
+    element: str  # f32, i64, ...
+
+
+def read_arguments(text):
+    """Argument by name, in their order."""
+    signature = text[text.index("func.func @main("):]
+    signature = signature[:signature.index(") -> (")]
+    found = list(_ARGUMENT.finditer(signature))
+    arguments = {}
+    for at, after in zip(found, [*found[1:], None]):
+        attributes = signature[at.end():after.start() if after else len(signature)]
+        name = _NAME.search(attributes).group(1)
+        shape = tuple(int(size) for size in at.group(1).split("x")[:-1])
+        arguments[name] = Argument(_ROLE.search(attributes).group(1), shape, at.group(2))
+    return arguments

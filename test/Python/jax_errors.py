@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# jax_errors.py - what pp.jax.export refuses, and how it says so.
+#
+# SPDX-License-Identifier: Apache-2.0
+#
+# An error is one line with the user's line of source, or the argument's name, and
+# what to change. Needs JAX.
+"""Compares the errors of pp.jax.export with what they should say.
+
+  jax_errors.py --bin=build/bin
+"""
+import os
+import re
+import sys
+
+import peers
+
+peers.need("jax")
+import jax  # noqa: E402 (found through the line above)
+import jax.numpy as jnp
+import numpy as np
+
+import pp
+
+jax.config.update("jax_platforms", "cpu")
+HERE = r"jax_errors\.py:\d+:\d+: error: "
+X, LABELS = jnp.ones((3, 4)), jnp.zeros(3, jnp.int32)
+PARAMS = {"w": jnp.ones((4, 4))}
+
+
+@jax.custom_vjp
+def doubled(x):
+    return x
+
+
+doubled.defvjp(lambda x: (x, None), lambda _, cotangent: (2 * cotangent,))
+
+
+def of_hidden(function):
+    """A loss that does something with a product."""
+    return lambda params, x, labels: jnp.sum(function(x @ params["w"])) + jnp.sum(labels)
+
+
+def grow(h):
+    return jax.lax.while_loop(lambda c: c.sum() < 100, lambda c: c * 2, h)
+
+
+# (loss, params, batch, further arguments, what the error says)
+CASES = [
+    (lambda p, x, y: (x @ p["w"]).sum(1), PARAMS, (X, LABELS), {}, r"one floating-point number .*got float32\[3\]: reduce"),
+    (lambda p, x, y: jnp.argmax(x @ p["w"]), PARAMS, (X, LABELS), {}, r"one floating-point number .*got int32\[\]"),
+    (of_hidden(lambda h: h if h[0, 0] > 0 else -h), PARAMS, (X, LABELS), {}, "JAX refuses the loss: .*boolean conversion"),
+    (of_hidden(lambda h: jnp.abs(jnp.fft.fft(h))), PARAMS, (X, LABELS), {}, HERE + ".*complex<f32>"),
+    (of_hidden(grow), PARAMS, (X, LABELS), {}, HERE + "cannot import stablehlo.while whose number .*; use lax.scan"),
+    (of_hidden(lambda h: h.at[LABELS].mul(2.0)), PARAMS, (X, LABELS), {}, HERE + "cannot import stablehlo.scatter.*; use"),
+    (of_hidden(lambda h: jax.pure_callback(np.sin, h, h)), PARAMS, (X, LABELS), {}, HERE + "cannot import a call of"),
+    (of_hidden(lambda h: jnp.linalg.cholesky(h @ h.T)), PARAMS, (X, LABELS), {},
+     r'at "cholesky": cannot import a call of .*jax_errors\.py:\d+:\d+: note: called here'),
+    (of_hidden(doubled), PARAMS, (X, LABELS), {}, r"doubled at .*jax_errors\.py:\d+: has a derivative of its own"),
+    (lambda p, x, y: jnp.sum(x * p["n"] * y[:, None]), {"n": LABELS[0]}, (X, LABELS), {}, "parameters to be floats, got 'params.n'"),
+    (lambda p, x, y: jnp.sum(x @ p["a"]["b"] @ p["a.b"]), {"a": {"b": X.T @ X}, "a.b": X.T @ X}, (X, LABELS), {},
+     "different names, got two called 'params.a.b': rename one"),
+    (lambda p, x, y: x.sum(), PARAMS, (X, LABELS), {}, "depends on params.* nothing of params"),
+    (lambda p, x, y: p["w"].sum(), PARAMS, (X, LABELS), {}, "depends on params.* nothing of the batch"),
+    (of_hidden(jnp.sin), PARAMS, X, {}, r"a dict or a tuple of arrays, got \w+: one array is \(array,\)"),
+    (of_hidden(jnp.sin), PARAMS, (X, LABELS), {"labels": "z"}, r"labels of entries of the batch, \['x', 'labels'\], got \['z'\]"),
+    (of_hidden(jnp.sin), PARAMS, (X, LABELS), {"dims": {"z": ("batch",)}}, r"dims of entries of the batch, .* got \['z'\]"),
+    (of_hidden(jnp.sin), PARAMS, (X, LABELS), {"dims": {"x": ("batch",)}}, "a name for each dimension of 'batch.x'.*got batch"),
+    (lambda p, b: jnp.sum(b["a,b"] @ p["w"]), PARAMS, {"a,b": X}, {}, "called by letters, .* got 'a,b'"),
+]
+
+
+def main():
+    os.environ["PP_BIN"] = next(os.path.abspath(a[6:]) for a in sys.argv if a.startswith("--bin="))
+    failed = 0
+    for index, (loss, params, batch, options, expected) in enumerate(CASES):
+        try:
+            pp.jax.export(loss, params, batch, **options)
+            got = "no error"
+        except pp.ExportError as error:
+            got = str(error)
+        if "\n" in got or not re.search(expected, got):
+            failed += 1
+            print(f"case {index}: expects {expected!r}, got {got!r}")
+    print(f"{failed} errors say something else" if failed else "all errors as expected")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,7 +3,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# In: a build of pp and the virtual environment that setup-peers.sh makes, whose
+# In: a build of pp and the virtual environment that scripts/install-frameworks makes, whose
 # Triton brings ptxas and nvdisasm. Out: a table on stdout, and exit code 1 if an
 # op takes more than 1.2 times the instructions. Ours are the kernels of a step of
 # GPT, Triton's the fewest of several numbers of warps; both go through the same

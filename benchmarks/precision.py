@@ -3,7 +3,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# In: a build of pp and the virtual environment that setup-peers.sh makes. Out: two tables on stdout. All sides start
+# In: a build of pp and the environment of scripts/install-frameworks. Out: two tables on stdout. All sides start
 # from the parameters of `pp-run --seed` and see the same batches, from a place in the text that the seed chooses.
 #
 #   benchmarks/precision.py [--steps=300] [--seed=7] [--plans "precision=bf16" ...] [--f16]

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # In: a build of pp (release preset) and the virtual environment that
-# setup-peers.sh makes. Out: a table on stdout. The sides take turns, round by
+# scripts/install-frameworks makes. Out: a table on stdout. The sides take turns, round by
 # round; a figure is the median over rounds of the median step. All get the same
 # two cores, initial parameters and batches. All must have the same loss after one
 # update; later ones differ, for rounding grows over steps of a network with batch norm.

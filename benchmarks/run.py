@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # In: a build of pp (release preset) and the virtual environment that
-# setup-peers.sh makes. Out: a table on stdout and all figures as JSON. The
+# scripts/install-frameworks makes. Out: a table on stdout and all figures as JSON. The
 # sides take turns, round by round, so that a slow minute of the machine falls
 # on all of them; a figure is the median over rounds. Nothing else may run.
 # All sides get the same two cores, initial parameters and batches, and must

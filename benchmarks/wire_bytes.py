@@ -3,7 +3,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# In: a build of pp and the virtual environment that setup-peers.sh makes. Out: a table on stdout, and exit code 1 if pp
+# In: a build of pp and the environment of scripts/install-frameworks. Out: a table on stdout, and exit code 1 if pp
 # sends more anywhere. Ours is the report of `pp-run --dry-run`, XLA's is counted in the compiled module of the peer.
 # Bytes are those of a step, f32, one micro-batch, that the busiest device sends, by ring algorithms. Nothing is timed,
 # so other work may run.

@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 The judge is the package itself, given the whole text at once: pp-tokenize makes
 the same tokens of it in pieces, and pp-run trains on these, also from its cache
 and in several processes. Needs a Python with the package, this one or that of
-.venv-peers (benchmarks/setup-peers.sh).
+.venv-peers (scripts/install-frameworks).
 
   tokenizer.py --bin=build/bin
 """

@@ -125,7 +125,7 @@ def check_tensorboard(run, judge):
     """Of a run, and of one that goes on from it in the same folder."""
     python = find_tensorboard()
     if not python:
-        print("skipped: no tensorboard; benchmarks/setup-peers.sh installs it")
+        print("skipped: no tensorboard; scripts/install-frameworks installs it")
         return
     files = ["--metrics=run.jsonl", "--tensorboard=events", "--checkpoint=saved", "--resume", "--quiet"]
     for steps in 6, 9:

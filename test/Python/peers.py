@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Tests of other frameworks run with the Python that starts them or, if that has
-# not what they need, with .venv-peers (benchmarks/setup-peers.sh), and are skipped
+# not what they need, with .venv-peers (scripts/install-frameworks), and are skipped
 # without. pp itself comes from this tree.
 """Imports what is optional."""
 import importlib.util

@@ -99,7 +99,9 @@ SmallVector<StringAttr> RegionSeeds::listAxes(NameOp name, unsigned dim,
     llvm::append_range(list, kind == "batch" ? axes.batch : axes.sequence);
     if (isEntry)
       llvm::erase(list, axisOf(region));
-  } else if (kind == region.inside && isEntry) {
+  } else if (kind == region.inside && isEntry &&
+             name.getType().getDimSize(dim) != 1) {
+    // One that all share, as tokens that every expert computes, is whole.
     llvm::append_range(list, axes.tensorAxes(name, dim));
     list.push_back(axisOf(region));
   }

@@ -12,9 +12,9 @@ import operator
 
 import torch
 
-_library = torch.library.Library("pp", "DEF")
-_library.define("stop_gradient(Tensor x) -> Tensor")
-_library.impl("stop_gradient", lambda x: x.clone(), "CompositeExplicitAutograd")
+LIBRARY = torch.library.Library("pp", "DEF")
+LIBRARY.define("stop_gradient(Tensor x) -> Tensor")
+LIBRARY.impl("stop_gradient", lambda x: x.clone(), "CompositeExplicitAutograd")
 STOP = torch.ops.pp.stop_gradient.default
 
 

@@ -9,7 +9,10 @@
 
 import math
 
+from torch.fx import Node
+
 from ._aten import op, operand
+from ._experts import columns_of
 from ._text import Value
 
 # Products.
@@ -58,10 +61,10 @@ def regrouped(x, a, groups):
     """The product `a`, with its last dimension as [groups, columns]; None if it is
     something else, or is or has what is used elsewhere, too."""
     g, node = x.graph, x.node.args[0]
-    while node.target.__name__.startswith(("view.", "linear.", "addmm.")) and len(node.users) == 1:
-        if not node.target.__name__.startswith("view."):
-            break
+    while node.target.__name__.startswith("view.") and len(node.users) == 1:
         node = node.args[0]
+    if len(node.users) == 1 and node.target.__name__.startswith("expert_columns."):
+        return columns_of(x, *(x.values.get(arg) if isinstance(arg, Node) else arg for arg in node.args), groups)
     if len(node.users) != 1 or not node.target.__name__.startswith(("linear.", "addmm.")):
         return None
     product = a.operands[0] if a.op == "reshape" else a

@@ -20,8 +20,7 @@ from ._text import FLOATS, Graph, Value, number, quote
 
 ELEMENTS = {torch.float64: "f64", torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16",
             torch.int64: "i64", torch.int32: "i32", torch.int8: "i8", torch.bool: "i1"}
-ADVICE = {"_local_scalar_dense.default": "leave out .item(), a number that depends on data stays a tensor",
-          "grouped_mm_fallback.default": "set experts_implementation='batched_mm' in the config of transformers"}
+ADVICE = {"_local_scalar_dense.default": "leave out .item(), a number that depends on data stays a tensor"}
 # Files of PyTorch and of this package, which are not the user's lines.
 NOT_THE_USERS = os.path.dirname(torch.__file__), os.path.dirname(__file__)
 # Checks that torch.export made while it traced.
@@ -122,7 +121,7 @@ class Walker:
             bound = self.bound_of(value)
             dims = self.dims_of(value) if self.is_sequence(value) else facts["dims"]
             if dims:
-                facts["attributes"]["pp.dims"] = f"[{', '.join(map(quote, dims))}]"
+                self.name_dims(value, dims)
             if bound:
                 facts["attributes"]["pp.bound"] = str(bound)
 
@@ -291,9 +290,16 @@ class Walker:
         places = [node for node, v in self.values.items() if v is value]
         return value in self.trained and len(places) == 1 and len(places[0].users) == 1
 
+    def attributes_of(self, value):
+        """Those of an argument, or none that count."""
+        return next((attributes for v, attributes in self.graph.arguments if v is value), {})
+
+    def name_dims(self, value, dims):
+        self.attributes_of(value)["pp.dims"] = f"[{', '.join(map(quote, dims))}]"
+
     def store_as(self, value, shape):
         """Gives a parameter another shape than its file's; its reader prints anew."""
-        attributes = next(attributes for v, attributes in self.graph.arguments if v is value)
+        attributes = self.attributes_of(value)
         attributes["pp.stored_shape"] = f"array<i64: {', '.join(map(str, value.shape))}>"
         value.shape = shape
 

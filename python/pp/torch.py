@@ -16,6 +16,7 @@ import warnings
 
 from . import _images, _indexing, _nn  # noqa: F401 (fill the table)
 from ._aten import OPS
+from ._experts import on_all_tokens
 from ._gradients import keep_stops
 from ._model import Model
 from ._text import FLOATS, quote
@@ -141,7 +142,8 @@ def _trace(step, batch):
     told, said = logging.root.manager.disable, io.StringIO()
     try:
         logging.disable(logging.ERROR)  # what it logs and prints comes as the exception, too
-        with torch.enable_grad(), warnings.catch_warnings(), contextlib.redirect_stderr(said):
+        with torch.enable_grad(), on_all_tokens(step), warnings.catch_warnings(), \
+                contextlib.redirect_stderr(said):
             warnings.simplefilter("ignore")  # about weights that an LSTM keeps in a list
             program = torch.export.export(step, tuple(batch.tensors), strict=False)
         table = torch.export.default_decompositions()

@@ -61,7 +61,8 @@ def gpt2():
     from transformers import GPT2Config, GPT2LMHeadModel
     module = GPT2LMHeadModel(GPT2Config(
         n_layer=2, n_embd=16, n_head=4, n_positions=SEQUENCE, vocab_size=VOCABULARY, attn_pdrop=0, embd_pdrop=0,
-        resid_pdrop=0, attn_implementation="eager", use_cache=False, bos_token_id=0, eos_token_id=0))
+        resid_pdrop=0, attn_implementation="eager", experts_implementation="batched_mm", use_cache=False, bos_token_id=0,
+        eos_token_id=0))
     return randomize(module), None, tokens(), {}
 
 
@@ -198,7 +199,8 @@ def mixtral():
         vocab_size=VOCABULARY, max_position_embeddings=SEQUENCE, num_local_experts=4, num_experts_per_tok=2,
         attn_implementation="eager", experts_implementation="batched_mm", use_cache=False, bos_token_id=0,
         eos_token_id=0))
-    return randomize(module), None, tokens(), {}
+    return randomize(module), None, tokens(), {
+        "plans": ("dp=2", "tp=2", "pp=2 microbatches=2", "dp=2 zero=3", "ep=2", "ep=2 tp=2")}
 
 
 class Frozen(torch.nn.Module):

@@ -145,6 +145,7 @@ static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
     return failure();
   eraseUnused(*main);
   splitStackedParameters(*main, conversion.getStacks());
+  splitMergedColumns(*main);
   boundIndices(*main);
   return main.release();
 }

@@ -20,6 +20,10 @@ namespace pp::hlo {
 void splitStackedParameters(mlir::func::FuncOp main,
                             const llvm::DenseSet<mlir::Value> &candidates);
 
+/// Gives parameters whose columns are read in equal parts, such as query, key
+/// and value of one product, a dimension for the parts.
+void splitMergedColumns(mlir::func::FuncOp main);
+
 /// Gives inputs and labels that only pick rows of tables the number of these as
 /// pp.bound, and removes what the source does about other numbers: negative
 /// ones count from the end, those behind the end yield NaN.

@@ -140,4 +140,5 @@ void pp::hlo::splitStackedParameters(func::FuncOp main,
             attributes[index].getAs<StringAttr>(attrs::kName).getValue()))
       splitStack(main.getBody().getArgument(index), shared, attributes);
   setSignature(main, attributes, getAllResultAttrs(main));
+  eraseUnused(main); // reads of rows
 }

@@ -341,21 +341,23 @@ TensorSeeds::findLayers(const AxisParts &parts) {
       return lookedUp.test(classOf({parameter, dim}));
     });
   };
-  std::map<std::string, Layers> found; // by the name of all layers
+  // By the name of all layers and the type, for what a name counts may be parts
+  // of a layer, too.
+  std::map<std::string, Layers> found;
   for (const auto &[op, parameter] : products) {
     const std::optional<Class> split = findSelected(op, parts);
     const AxisPart part = split ? partOf(*split, parts) : AxisPart();
     if (part.size == shards || given.contains(parameter) ||
         isLookedUp(parameter))
       continue;
-    Layers &layers =
-        found[generalize(getArgName(main, parameter.getArgNumber()))];
+    std::string key = generalize(getArgName(main, parameter.getArgNumber()));
+    llvm::raw_string_ostream(key) << ' ' << parameter.getType();
+    Layers &layers = found[key];
     if (auto cost = dyn_cast<CostOpInterface>(op))
       layers.work += cost.getFlops();
     if (layers.parameters.empty())
       layers.part = part;
     else if (layers.part != part ||
-             layers.parameters.front().getType() != parameter.getType() ||
              llvm::is_contained(layers.parameters, parameter))
       continue;
     layers.parameters.push_back(parameter);

@@ -21,12 +21,23 @@ def topk(x, out, a, count, dimension=-1, largest=True, sorted=True):
     return [gather(x, out[0], a, dimension, indices), x.graph.convert(indices, out[1].element)]
 
 
+def run_of(indices):
+    """The first index and that behind the last, if they are known and follow one
+    another, as positions do; else None."""
+    known = indices.facts.get("known")
+    if known is None or known.numel() == 0 or known.numel() != known.shape[-1]:
+        return None
+    first, count = int(known.reshape(-1)[0]), known.numel()
+    return (first, first + count) if known.reshape(-1).tolist() == list(range(first, first + count)) else None
+
+
 @op("embedding.default")
 def embedding(x, out, table, indices, padding=-1, *_):
     """The row of the padding has no gradient."""
     g = x.graph
     x.bound(indices, table.shape[0])
-    rows = g.gather(table, indices, 0)
+    rows = g.gather(table, indices, 0) if run_of(indices) is None else \
+        g.reshape(g.slice_along(table, 0, *run_of(indices)), out.shape)
     if indices in x.inputs:
         rows = x.name("embedded", rows, [*x.dims_of(indices), ""])
     if padding < 0:

@@ -61,8 +61,7 @@ def gpt2():
     from transformers import GPT2Config, GPT2LMHeadModel
     module = GPT2LMHeadModel(GPT2Config(
         n_layer=2, n_embd=16, n_head=4, n_positions=SEQUENCE, vocab_size=VOCABULARY, attn_pdrop=0, embd_pdrop=0,
-        resid_pdrop=0, attn_implementation="eager", experts_implementation="batched_mm", use_cache=False, bos_token_id=0,
-        eos_token_id=0))
+        resid_pdrop=0, attn_implementation="eager", use_cache=False, bos_token_id=0, eos_token_id=0))
     return randomize(module), None, tokens(), {}
 
 

@@ -2,7 +2,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# Images are [batch, channels, ...], of any number of dimensions, and stay so.
+# Images are [batch, channels, ...], of any number of dimensions; _layout.py puts
+# channels last.
 """Convolutions, pooling and resizing, in the table of _aten.py."""
 
 import math
@@ -10,6 +11,7 @@ import math
 import torch
 
 from ._aten import op
+from ._layout import inverse
 from ._nn import affine
 
 
@@ -19,21 +21,36 @@ def convolution(x, out, a, weight, bias, stride, padding, dilation, transposed, 
     ones = [1] * len(kernel)
     stride, padding, dilation, output_padding = (
         (list(v) * len(kernel))[:len(kernel)] for v in (stride, padding, dilation, output_padding))
+    images, last = g.channels_last(a), a.rank - 1
+    weight = channels_last_kernel(x, weight, transposed)
+    shape = (out.shape[0], *out.shape[2:], out.shape[1])
     if transposed:
         if groups != 1:
             x.fail("a transposed convolution of groups has no form in the exporter: use groups=1")
         low = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding)]
         high = [n + extra for n, extra in zip(low, output_padding)]
-        y = g.convolution(a, weight, out.shape, ones, low, high, stride, dilation, kernel_in=0, reverse=True)
+        y = g.convolution(images, weight, shape, ones, low, high, stride, dilation, reverse=True)
     elif groups == 1:
-        y = g.convolution(a, weight, out.shape, stride, padding, padding, ones, dilation)
+        y = g.convolution(images, weight, shape, stride, padding, padding, ones, dilation)
     else:
-        apart = g.reshape(a, (a.shape[0], groups, a.shape[1] // groups) + a.shape[2:])
-        kernels = g.reshape(weight, (groups, weight.shape[0] // groups) + weight.shape[1:])
-        shape = (groups, a.shape[0], weight.shape[0] // groups) + out.shape[2:]
-        y = g.convolution(apart, kernels, shape, stride, padding, padding, ones, dilation, grouped=True)
-        y = g.reshape(g.transpose(y, [1, 0, *range(2, len(shape))]), out.shape)
-    return affine(g, y, None, bias, [1])
+        each = out.shape[1] // groups
+        images = g.reshape(images, (*images.shape[:-1], groups, a.shape[1] // groups))
+        kernels = g.reshape(weight, (*weight.shape[:-1], groups, each))
+        kernels = g.transpose(kernels, [*range(last - 1), last, last - 1, last + 1])
+        y = g.convolution(images, kernels, (groups, *shape[:-1], each), stride, padding, padding, ones, dilation,
+                          grouped=True)
+        y = g.reshape(g.transpose(y, [*range(1, last + 1), 0, last + 1]), shape)
+    return affine(g, g.channels_first(y), None, bias, [1])
+
+
+def channels_last_kernel(x, weight, transposed):
+    """[..., in, out] of [out, in, ...], or of [in, out, ...] of a transposed
+    convolution. A parameter gets that shape, and its file keeps its own."""
+    order = [*range(2, weight.rank), *((0, 1) if transposed else (1, 0))]
+    if not x.is_used_once(weight):
+        return x.graph.transpose(weight, order)
+    x.store_as(weight, tuple(weight.shape[d] for d in order), inverse(order))
+    return weight
 
 
 def window(value, count, default=None):

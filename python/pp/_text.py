@@ -144,14 +144,20 @@ class Graph:
         if x.shape == tuple(shape):
             return x
         return self.emit("broadcast", (x,), shape, x.element,
-                         f"{x.name} dims {list(dimensions)} : {x.type} -> {tensor_type(shape, x.element)}")
+                         f"{x.name} dims {list(dimensions)} : {x.type} -> {tensor_type(shape, x.element)}",
+                         dimensions=list(dimensions))
 
     def expand(self, x, shape):
-        """Repeats sizes of 1, and in front, as PyTorch does."""
+        """Repeats sizes of 1, and in front, as PyTorch does; what was repeated
+        before, at once."""
         shape = tuple(shape)
         if x.shape == shape:
             return x
         offset = len(shape) - x.rank
+        if x.op == "broadcast":
+            places = [offset + d for d in x.facts["dimensions"]]
+            if x.operands[0].shape == tuple(shape[place] for place in places):
+                return self.broadcast(x.operands[0], places, shape)
         kept = [i for i in range(x.rank) if x.shape[i] == shape[offset + i]]
         squeezed = self.reshape(x, [x.shape[i] for i in kept])
         return self.broadcast(squeezed, [offset + i for i in kept], shape)
@@ -262,22 +268,20 @@ class Graph:
                          f"{table.name}[{indices.name}], {updates.name} batch {batch} : {table.type}, "
                          f"{indices.type}, {updates.type}")
 
-    # Windows, over the last dimensions of [batch, channels, ...].
+    # Windows.
 
-    def convolution(self, x, kernel, shape, strides, low, high, x_dilation, dilation, kernel_in=1, grouped=False,
-                    reverse=False):
-        """x is [batch, in, ...], the kernel [out, in, ...] or, with `kernel_in` 0,
-        [in, out, ...]; `grouped`, [batch, group, in, ...] and [group, out, in, ...]."""
-        window = len(strides)
-        if grouped:
-            batch, sums, first = ([1], [0]), ([2], [2]), 3
-        else:
-            batch, sums, first = ([], []), ([1], [kernel_in]), 2
-        places = list(range(first, first + window))
+    def convolution(self, x, kernel, shape, strides, low, high, x_dilation, dilation, grouped=False, reverse=False):
+        """x is [batch, ..., in], the kernel [..., in, out]; `grouped`, [batch, ..., group,
+        in] and [..., group, in, out], and the result begins with the group."""
+        window, last = len(strides), x.rank - 1
+        batch = ([last - 1], [window]) if grouped else ([], [])
+        sums = [last], [kernel.rank - 2]
+        places = list(range(1 + len(batch[0]), 1 + len(batch[0]) + window))
         return self.emit(
             "convolution", (x, kernel), shape, x.element,
             f"{x.name}, {kernel.name} batch {batch[0]} x {batch[1]} contract {sums[0]} x {sums[1]} "
-            f"window {places} x {places} -> {places} strides {list(strides)} low {list(low)} high {list(high)} "
+            f"window {list(range(1, 1 + window))} x {list(range(window))} -> {places} "
+            f"strides {list(strides)} low {list(low)} high {list(high)} "
             f"dilation {list(x_dilation)} x {list(dilation)} {'reverse ' if reverse else ''}"
             f": {x.type}, {kernel.type} -> {tensor_type(shape, x.element)}")
 

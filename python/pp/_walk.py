@@ -15,14 +15,16 @@ from dataclasses import dataclass
 import torch
 
 from ._known import print_known
+from ._layout import ImageGraph
 from ._model import ExportError
-from ._text import FLOATS, Graph, Value, number, quote
+from ._text import FLOATS, Value, number, quote
 
 ELEMENTS = {torch.float64: "f64", torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16",
             torch.int64: "i64", torch.int32: "i32", torch.int8: "i8", torch.bool: "i1"}
 ADVICE = {"_local_scalar_dense.default": "leave out .item(), a number that depends on data stays a tensor"}
 # Files of PyTorch and of this package, which are not the user's lines.
 NOT_THE_USERS = os.path.dirname(torch.__file__), os.path.dirname(__file__)
+SAMPLE = 1 << 16  # elements
 # Checks that torch.export made while it traced.
 CHECKS = ("_assert_tensor_metadata", "_assert_async", "_assert_scalar", "sym_constrain_range")
 
@@ -40,14 +42,15 @@ def element_of(tensor):
 
 
 def tensor_bytes(tensor):
-    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+    """Its memory, if it is on the host and in order, else a copy."""
+    return memoryview(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
 
 
 class Walker:
     """What functions of the table know about: the graph, and where they are."""
 
     def __init__(self, module_name, table):
-        self.graph = Graph()
+        self.graph = ImageGraph()
         self.module_name = module_name
         self.table = table
         self.node = None
@@ -297,10 +300,14 @@ class Walker:
     def name_dims(self, value, dims):
         self.attributes_of(value)["pp.dims"] = f"[{', '.join(map(quote, dims))}]"
 
-    def store_as(self, value, shape):
-        """Gives a parameter another shape than its file's; its reader prints anew."""
+    def store_as(self, value, shape, order=None):
+        """Gives a parameter another shape than its file's, whose dimensions are those of
+        `order`; its reader prints anew."""
         attributes = self.attributes_of(value)
-        attributes["pp.stored_shape"] = f"array<i64: {', '.join(map(str, value.shape))}>"
+        if order is None:
+            attributes["pp.stored_shape"] = f"array<i64: {', '.join(map(str, value.shape))}>"
+        else:
+            attributes["pp.stored_order"] = f"array<i64: {', '.join(map(str, order))}>"
         value.shape = shape
 
     def name(self, name, value, dims):
@@ -353,8 +360,10 @@ def unknown_type(dtype):
 
 
 def initial(tensor):
-    """How a run without a file of parameters begins: with values like these."""
-    values = tensor.detach().double()
+    """How a run without a file of parameters begins: with values like these, of
+    which a sample tells enough."""
+    values = tensor.detach().reshape(-1)
+    values = values[::max(1, len(values) // SAMPLE)].double()
     mean = values.mean().item() if values.numel() else 0.0
     deviation = values.std(correction=0).item() if values.numel() else 0.0
     if not math.isfinite(mean + deviation) or deviation == 0:

@@ -94,6 +94,14 @@ SmallVector<Operation *> viewsBehind(Value value) {
   return views;
 }
 
+/// True for a transpose that leaves no elements side by side. A convolution
+/// reads an operand once for each place of the window, so a copy is faster.
+bool movesNeighbours(Operation *op) {
+  auto transpose = dyn_cast<TransposeOp>(op);
+  return transpose && transpose.getPermutation().back() !=
+                          int64_t(transpose.getPermutation().size()) - 1;
+}
+
 /// The literal that `value` repeats, rounded or not, and what leads from there
 /// to it, the last op first; nothing if there is none.
 SmallVector<Operation *> literalBehind(Value value) {
@@ -128,6 +136,9 @@ Operation *findSum(Value operand, Operation *product, unsigned index) {
 void ContractionFormer::collect(bool withActivations) {
   lhsViews = viewsBehind(product->getOperand(0));
   rhsViews = viewsBehind(product->getOperand(1));
+  if (isa<ConvolutionOp>(product))
+    for (auto *views : {&lhsViews, &rhsViews})
+      views->erase(llvm::find_if(*views, movesNeighbours), views->end());
   resultSteps.clear();
   Value value = product->getResult(0);
   while (true) {

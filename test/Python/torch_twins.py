@@ -49,7 +49,7 @@ CASES = [
     (gpt2, "gpt --layers=2 --hidden=64 --heads=4 --seq=32 --batch=8 --vocab=256",
      ("dp=2", "tp=2", "tp=4 vocab=true", "tp=2 sequence=true", "tp=2 sequence=true vocab=true", "dp=2 zero=1", "dp=2 zero=3",
       "dp=2 tp=2 zero=2", "pp=2 microbatches=4", "dp=2 tp=2 pp=2 microbatches=2 schedule=gpipe")),
-    (resnet, "resnet --depth=50 --image=64 --batch=4 --classes=10", ("dp=2", "dp=4 zero=3")),
+    (resnet, "resnet --depth=50 --image=64 --batch=4 --classes=10", ("dp=2", "tp=2", "tp=4", "dp=4 zero=3")),
 ]
 
 

@@ -99,8 +99,7 @@ def measure_import(folder):
         ours = time.time() - begin - lowering.seconds
         pp.jax._lower = lowering.function
         size = sum(leaf.size for leaf in jax.tree.leaves(case.params)) * 4e-9
-        print(f"| {build.__doc__.split(',')[-1].strip(' .')}, of JAX | {size:.1f} GB | {lowering.seconds:.1f} s | {ours:.2f} s | |",
-              flush=True)
+        print(f"| GPT of JAX, {build.__name__} | {size:.1f} GB | {lowering.seconds:.1f} s | {ours:.2f} s | |", flush=True)
 
 
 def run(tools, model, plan, args, report):

@@ -26,6 +26,7 @@ def call(tool, *options, given=""):
     done = subprocess.run([find(tool), *options], input=given, capture_output=True, text=True, check=False)
     if done.returncode:
         # Without the lines of source, and the frames around the innermost.
-        errors = [line for line in done.stderr.splitlines() if ": error: " in line or line.endswith("note: called here")]
+        errors = [line for line in done.stderr.splitlines()
+                  if ": error: " in line or line.endswith("note: called here")]
         raise ExportError("; ".join(errors) or f"{tool} ended with exit code {done.returncode}")
     return done.stdout, done.stderr

@@ -176,8 +176,9 @@ def _lower_own_derivative(context, *args, call_jaxpr, **_):
     if _is_marking:
         of = call_jaxpr.jaxpr.debug_info
         if not of.func_filename or not of.func_filename.startswith(_JAX):
-            raise ExportError(f"{of.func_src_info}: has a derivative of its own (jax.custom_jvp, jax.custom_vjp), which "
-                              "StableHLO does not say: write it without, with jax.lax.stop_gradient where that serves")
+            raise ExportError(f"{of.func_src_info}: has a derivative of its own (jax.custom_jvp, jax.custom_vjp), "
+                              "which StableHLO does not say: write it without, with jax.lax.stop_gradient where "
+                              "that serves")
         if of.func_name == "relu":  # at 0 its derivative is 0, that of a maximum half of each operand's
             function = lambda x: [jax.numpy.where(x > 0, x, 0)]
     return mlir.lower_fun(function, multiple_results=True)(context, *args)

@@ -49,7 +49,8 @@ class Case:
         return os.path.join(self.folder, name)
 
     def call(self, tool, *options):
-        done = subprocess.run([os.path.join(self.args.bin, tool), *options], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([os.path.join(self.args.bin, tool), *options], capture_output=True, text=True,
+                              timeout=300)
         if done.returncode:
             self.problems.append(f"{tool} {' '.join(options)}: exit code {done.returncode}\n{done.stderr[-3000:]}")
         return done
@@ -94,7 +95,8 @@ class Case:
         lowered = jax.jit(case.loss).lower(*given, *case.batch.values())
         ops = {}
         for form in True, False:
-            text = lowered.compiler_ir("stablehlo").operation.get_asm(print_generic_op_form=form, enable_debug_info=True)
+            text = lowered.compiler_ir("stablehlo").operation.get_asm(print_generic_op_form=form,
+                                                                      enable_debug_info=True)
             with open(self.path("loss.mlir"), "w") as file:
                 file.write(text)
             inputs = [name for name in case.batch if name not in case.labels]

@@ -43,14 +43,19 @@ static bool isAbout(StringRef message, StringAttr name) {
   return message.split(' ').second.starts_with(quoted);
 }
 
+static std::string describeLine(FileLineColLoc line) {
+  return llvm::formatv("{0}:{1}:{2}", line.getFilename().getValue(),
+                       line.getLine(), line.getColumn());
+}
+
 static void print(Diagnostic &diagnostic, StringRef file, raw_ostream &out) {
   Location location = diagnostic.getLocation();
   const std::string message = diagnostic.str();
-  const bool hasLine = bool(location->findInstanceOf<FileLineColLoc>());
-  out << (hasLine ? pp::describeLocation(location) : file.str()) << ": "
+  auto line = location->findInstanceOf<FileLineColLoc>();
+  out << (line ? describeLine(line) : file.str()) << ": "
       << describeSeverity(diagnostic.getSeverity());
   auto name = location->findInstanceOf<NameLoc>();
-  if (!hasLine && name && !isAbout(message, name.getName()))
+  if (!line && name && !isAbout(message, name.getName()))
     out << "at " << name.getName() << ": ";
   out << message << "\n";
 }
@@ -66,11 +71,10 @@ bool pp::printPlainly(Diagnostic &diagnostic, StringRef file, StringRef source,
 }
 
 std::string pp::describeLocation(Location location) {
-  if (auto line = location->findInstanceOf<FileLineColLoc>())
-    return llvm::formatv("{0}:{1}:{2}", line.getFilename().getValue(),
-                         line.getLine(), line.getColumn());
-  auto name = location->findInstanceOf<NameLoc>();
-  return name ? name.getName().str() : "";
+  if (auto name = location->findInstanceOf<NameLoc>())
+    return name.getName().str();
+  auto line = location->findInstanceOf<FileLineColLoc>();
+  return line ? describeLine(line) : "";
 }
 
 void pp::setExitCode(InFlightDiagnostic &diagnostic, int code) {

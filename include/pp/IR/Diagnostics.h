@@ -22,8 +22,8 @@ namespace pp {
 bool printPlainly(mlir::Diagnostic &diagnostic, llvm::StringRef file,
                   llvm::StringRef source, llvm::raw_ostream &out);
 
-/// A location for messages: `FILE:LINE:COLUMN`, or the name of a layer or an
-/// argument, or empty.
+/// A place for explanations: the name of a layer or an argument, or
+/// `FILE:LINE:COLUMN`, or empty.
 std::string describeLocation(mlir::Location location);
 
 /// Makes a tool that fails with this error exit with `code` instead of 1.

@@ -30,6 +30,13 @@ static StringRef unwrap(StringRef component) {
   return component;
 }
 
+/// Whether a scope is a part of the model; those of jnp.einsum are formulas.
+static bool isPart(StringRef component) {
+  return llvm::all_of(component, [](char c) {
+    return llvm::isAlnum(c) || StringRef("_-.").contains(c);
+  });
+}
+
 std::string pp::hlo::joinNames(StringRef outer, StringRef inner) {
   return (outer + (outer.empty() || inner.empty() ? "" : ".") + inner).str();
 }
@@ -47,7 +54,8 @@ std::string pp::hlo::findPart(Location loc, ArrayRef<int64_t> iterations) {
     if (component == "while" && !iterations.empty()) {
       part = joinNames(part, std::to_string(iterations.front()));
       iterations = iterations.drop_front();
-    } else if (!isTransformation(component) && component != "while")
+    } else if (!isTransformation(component) && component != "while" &&
+               isPart(component))
       part = joinNames(part, component);
   }
   return part;

@@ -64,6 +64,9 @@ static void addGraphPasses(OpPassManager &manager,
   // The model is the user's: report its errors before anything else touches it.
   manager.addPass(createVerifyGraph());
 
+  // Names that plans may speak of, where the model has none.
+  manager.addPass(createNameHeads());
+
   // Every decision is in the plan before the first pass that obeys one.
   if (!options.planFile.empty())
     manager.addPass(createLoadPlan({options.planFile}));

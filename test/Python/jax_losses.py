@@ -118,7 +118,7 @@ def gpt():
                 x = block(p, x)
         return cross_entropy(layer_norm(params["ln_f"], x) @ params["wte"].T, labels)
 
-    return Model(loss, params, batch)
+    return Model(loss, params, batch, partitions=("dp=2", "tp=2", "sp=2", "pp=2 microbatches=2", "dp=2 zero=3"))
 
 
 def scan():
@@ -185,7 +185,8 @@ def llama():
         losses = (jax.nn.logsumexp(logits, axis=-1) - chosen) * weights
         return jnp.sum(losses) / (BATCH * SEQ)
 
-    return Model(loss, params, batch, ("labels", "weights"))
+    return Model(loss, params, batch, ("labels", "weights"),
+                 partitions=("dp=2", "tp=2", "sp=2", "pp=2 microbatches=2", "dp=2 zero=3"))
 
 
 def convolutions():

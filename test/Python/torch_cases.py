@@ -124,7 +124,7 @@ def mistral():
         num_hidden_layers=2, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
         vocab_size=VOCABULARY, max_position_embeddings=SEQUENCE, sliding_window=4, attn_implementation="eager",
         use_cache=False, bos_token_id=0, eos_token_id=0))
-    return randomize(module), None, tokens(), {}
+    return randomize(module), None, tokens(), {"plans": ("dp=2", "tp=2", "sp=2", "pp=2 microbatches=2", "dp=2 zero=3")}
 
 
 @case

@@ -24,6 +24,24 @@ def DigestModel : LevelPass<"pp-digest-model", "Graph"> {
   }];
 }
 
+def NameHeads : LevelPass<"pp-name-heads", "Graph"> {
+  let summary = "names the values at both ends of attention, and their heads";
+  let description = [{
+    In a model whose inputs name a sequence and whose values name no heads: of a
+    product in which sequence meets sequence, and the product that sums over it
+    later, the operands and the result get a `pp.name` with the names of their
+    dimensions. `sp` splits heads there.
+
+    ```mlir
+    %s = pp.dot_general %q, %k batch [0, 1] x [0, 1] contract [3] x [3] : tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32> -> tensor<2x4x8x8xf32> loc("h.0")
+    // becomes
+    %0 = pp.name %q "h.0.query" dims ["batch", "head", "sequence", ""] : tensor<2x4x8x16xf32>
+    %1 = pp.name %k "h.0.key" dims ["batch", "head", "sequence", ""] : tensor<2x4x8x16xf32>
+    %s = pp.dot_general %0, %1 batch [0, 1] x [0, 1] contract [3] x [3] : tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32> -> tensor<2x4x8x8xf32>
+    ```
+  }];
+}
+
 def TakeTraining : LevelPass<"pp-take-training", "Graph"> {
   let summary = "makes of a model what it is while it trains";
   let description = [{

@@ -22,11 +22,13 @@ func.func @images(%x: tensor<2x8x8x16xf32>, %w: tensor<3x3x16x16xf32>, %b: tenso
 
 // -----
 
-// Where they come first, image and kernel are read as they lie, and the result
-// is turned round.
+// Where they come first, image and kernel are turned round once, since each
+// element is read for each place of the window; so is the result.
 // CHECK-LABEL: func.func @channels_first
-// CHECK-NEXT: pp.launch @convolution_0({{.*}}) {{.*}}: (tensor<2x16x8x8xf32>, tensor<4x16x3x3xf32>) -> tensor<2x8x8x4xf32>
-// CHECK-NEXT: pp.launch @fused_0({{.*}}) {{.*}} -> tensor<2x4x8x8xf32>
+// CHECK-NEXT: pp.launch @fused_0({{.*}}) {{.*}} -> tensor<2x8x8x16xf32>
+// CHECK-NEXT: pp.launch @fused_1({{.*}}) {{.*}} -> tensor<3x3x16x4xf32>
+// CHECK-NEXT: pp.launch @convolution_0({{.*}}) {{.*}}: (tensor<2x8x8x16xf32>, tensor<3x3x16x4xf32>) -> tensor<2x8x8x4xf32>
+// CHECK-NEXT: pp.launch @fused_2({{.*}}) {{.*}} -> tensor<2x4x8x8xf32>
 // CHECK-NEXT: return {{.*}} : tensor<2x4x8x8xf32>
 func.func @channels_first(%x: tensor<2x16x8x8xf32>, %w: tensor<4x16x3x3xf32>) -> tensor<2x4x8x8xf32> {
   %0 = pp.convolution %x, %w batch [] x [] contract [1] x [1] window [2, 3] x [2, 3] -> [2, 3] strides [1, 1] low [1, 1] high [1, 1] dilation [1, 1] x [1, 1] : tensor<2x16x8x8xf32>, tensor<4x16x3x3xf32> -> tensor<2x4x8x8xf32>

@@ -290,8 +290,8 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
     if (level && failed(options.evaluates ? refuseToEvaluate(*level)
                                           : checkGoesOn(*level)))
       return signalPassFailure();
-    if (options.leavesPrograms && level != Level::Program)
-      options.stopAfter = std::min(options.stopAfter, Level::Pipeline);
+    if (!level || *level <= options.leavesAfter)
+      options.stopAfter = std::min(options.stopAfter, options.leavesAfter);
     OpPassManager remaining(ModuleOp::getOperationName());
     buildPipeline(remaining, options, level,
                   getOperation()->hasAttr(attrs::kPlan));

@@ -1,0 +1,33 @@
+//===- Interface.h - what a caller of a step gives and gets -----*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a step and its mesh. Out: JSON that names each argument and result of
+// the text, with its role, its whole shape and the mesh axes that divide it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_EXPORT_INTERFACE_H
+#define PP_LIB_EXPORT_INTERFACE_H
+
+#include "StepWriter.h"
+#include "llvm/Support/JSON.h"
+
+namespace pp::hlo {
+
+/// The version of the keys.
+inline constexpr int kInterfaceVersion = 1;
+
+/// Axes, the number of replicas and that of micro-batches.
+void writeMesh(llvm::json::OStream &json, const Device &device);
+
+/// An argument or result of `main`; `shape` is that of the text.
+void writeTensor(llvm::json::OStream &json, mlir::DictionaryAttr attributes,
+                 mlir::RankedTensorType local, mlir::RankedTensorType shape);
+
+/// All arguments and results of a step.
+void writeBorder(llvm::json::OStream &json, mlir::func::FuncOp main,
+                 const StepWriter &step);
+
+} // namespace pp::hlo
+
+#endif // PP_LIB_EXPORT_INTERFACE_H

@@ -15,10 +15,24 @@ using namespace pp::hlo;
 using llvm::json::OStream;
 
 static void writeInts(OStream &json, StringRef key, Ints values) {
-  json.attributeArray(key, [&] {
-    for (int64_t value : values)
-      json.value(value);
-  });
+  json.attributeBegin(key);
+  json.rawValue(spell(values));
+  json.attributeEnd();
+}
+
+/// The axes that divide each dimension, major to minor.
+static void writeSharding(OStream &json, ShardingAttr sharding, int64_t rank) {
+  std::string dims;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    std::string axes;
+    if (sharding)
+      for (StringAttr axis : sharding.getDims()[dim].getAxes())
+        axes += (axes.empty() ? "" : ", ") + quote(axis);
+    dims += (dim ? ", [" : "[") + axes + "]";
+  }
+  json.attributeBegin("sharding");
+  json.rawValue("[" + dims + "]");
+  json.attributeEnd();
 }
 
 static void writeInit(OStream &json, InitAttr init) {
@@ -57,15 +71,9 @@ void hlo::writeTensor(OStream &json, DictionaryAttr attributes,
     auto global = dyn_cast_or_null<DenseI64ArrayAttr>(get(attrs::kGlobalShape));
     writeInts(json, "global_shape",
               global ? global.asArrayRef() : local.getShape());
-    auto sharding = dyn_cast_or_null<ShardingAttr>(get(attrs::kSharding));
-    json.attributeArray("sharding", [&] {
-      for (int64_t dim = 0; dim < local.getRank(); ++dim)
-        json.array([&] {
-          if (sharding)
-            for (StringAttr axis : sharding.getDims()[dim].getAxes())
-              json.value(axis.getValue());
-        });
-    });
+    writeSharding(json,
+                  dyn_cast_or_null<ShardingAttr>(get(attrs::kSharding)),
+                  local.getRank());
     for (StringRef key :
          {attrs::kUnpaddedShape, attrs::kStoredShape, attrs::kStoredOrder})
       if (auto values = dyn_cast_or_null<DenseI64ArrayAttr>(get(key)))

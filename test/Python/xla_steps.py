@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Compares steps that pp-opt exports to StableHLO and XLA runs with pp-run's.
+
+SPDX-License-Identifier: Apache-2.0
+
+In f64, two steps of each partition: the loss of both and every parameter behind
+them. XLA runs on as many devices of the processor as the mesh has. Needs JAX,
+NumPy and safetensors of this Python or of .venv-peers; without them the test is
+skipped.
+
+  xla_steps.py --bin=build/bin [--only=zero]
+"""
+import json
+import os
+import pathlib
+import sys
+
+import peers
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test/EndToEnd"))
+import scratch  # noqa: E402
+
+BOUND = 1e-10  # relative, of a tensor's Euclidean norm
+GPT = "gpt --layers=2 --hidden=16 --heads=4 --seq=8 --batch=8 --vocab=32"
+MOE = "moe --layers=2 --hidden=16 --heads=4 --seq=8 --batch=8 --vocab=32 --experts=4"
+
+# A name, a model, the partition.
+CASES = [
+    ("one", GPT, "optimizer=adamw"),
+    ("dp", GPT, "dp=4"),
+    ("tp", GPT, "dp=2 tp=2"),
+    ("uneven heads", GPT.replace("--heads=4", "--heads=2"), "tp=4"),
+    ("padded heads", GPT.replace("hidden=16", "hidden=24").replace("heads=4", "heads=3"), "tp=2"),
+    ("sequence", GPT, "dp=2 tp=2 sequence=true"),
+    ("sp", GPT, "sp=2 dp=2"),
+    ("vocabulary", GPT, "tp=4 vocab=true"),
+    ("zero 1", GPT, "dp=4 zero=1 clip=0.1"),
+    ("zero 2", GPT, "dp=4 zero=2 microbatches=2"),
+    ("zero 3", GPT, "dp=2 tp=2 zero=3 microbatches=2"),
+    ("micro-batches", GPT, "dp=2 microbatches=4 clip=0.1 warmup=2"),
+    ("experts", MOE, "ep=4"),
+    ("experts and zero", MOE, "ep=2 dp=2 zero=3 microbatches=2"),
+    ("dropout", GPT + " --dropout=0.2", "dp=2 tp=2 microbatches=2"),
+    ("momentum", GPT, "dp=2 optimizer=momentum lr=0.1"),
+    ("mlp", "mlp --layers=2 --input=8 --hidden=12 --classes=4 --batch=8", "dp=2 tp=2"),
+    ("resnet", "resnet --depth=18 --image=32 --width=8 --classes=4 --batch=4 --norm=group", "dp=2 tp=2"),
+    ("unet", "unet --depth=2 --image=16 --channels=2 --width=8 --classes=4 --batch=4", "dp=2"),
+]
+
+
+def write_batches(tools, module, steps):
+    """Parameters and batches by name, also as files for pp-run."""
+    import numpy as np
+    from safetensors.numpy import save_file
+    draw = np.random.default_rng(0)
+    parameters, batches = {}, {}
+    for tensor in module.arguments:
+        shape = tensor.stored_shape
+        if tensor.role == "state" and tensor.init["kind"] == "uniform":  # the seed of dropout
+            parameters[tensor.name] = draw.integers(0, 1 << 40, shape).astype(tensor.dtype)
+        elif tensor.role == "param":
+            parameters[tensor.name] = draw.normal(0.5 if len(shape) == 1 else 0, 0.3, shape)
+        elif tensor.role in ("input", "label"):
+            shape = [shape[0] * steps, *shape[1:]]
+            value = (draw.integers(0, tensor.bound, shape).astype(tensor.dtype)
+                     if hasattr(tensor, "bound") else draw.normal(0, 1, shape))
+            batches[tensor.name] = value
+            np.save(tools.folder / f"{tensor.name}.npy", value)
+    save_file(parameters, tools.folder / "before.safetensors")
+    return parameters, batches
+
+
+def run_with_pp(tools, partition, steps):
+    from safetensors.numpy import load_file
+    tools.make("pp-run", "model.mlir", f"--parallelize={partition}", "--data=npy:.",
+               "--parameters=before.safetensors", f"--steps={steps}", "--save=after.safetensors",
+               "--report=report.json", "--quiet")
+    report = json.loads((tools.folder / "report.json").read_text())
+    return ([step["loss"] for step in report["steps"]],
+            load_file(tools.folder / "after.safetensors"))
+
+
+def compare(tools, judge, case, steps=2):
+    import numpy as np
+    from pp.xla import Step
+    name, model, partition = case
+    family, *options = model.split()
+    tools.make("pp-model", family, *options, "--dtype=f64", "-o", "model.mlir")
+    tools.make("pp-opt", "model.mlir", f"--pp-parallelize={partition}", "--emit=stablehlo",
+               "-o", "step.mlir")
+    step = Step(tools.folder / "step.mlir")
+    parameters, batches = write_batches(tools, step, steps)
+    losses, after = run_with_pp(tools, partition, steps)
+    step.start(parameters)
+    worst = 0.0
+    for index, loss in enumerate(losses):
+        batch = {key: np.split(value, steps)[index] for key, value in batches.items()}
+        got = step(**batch)["loss"]
+        worst = max(worst, abs(float(got) - loss) / abs(loss))
+    norm = lambda value: float(np.linalg.norm(np.ravel(value)))
+    least = 1e-6 * sum(norm(value) ** 2 for value in after.values()) ** 0.5
+    got = step.values()
+    difference, where = max((norm(got[key] - value) / max(norm(value), least), key)
+                            for key, value in after.items())
+    print(f"{name}: loss {losses[-1]:.6g} off by {worst:.1e}, {len(after)} parameters by at most "
+          f"{difference:.1e} ({where})", flush=True)
+    judge.expect(worst <= BOUND and difference <= BOUND,
+                 f"{name}: expects differences of at most {BOUND}")
+
+
+def main():
+    peers.need("jax", "numpy", "safetensors")
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    import jax
+    jax.config.update("jax_enable_x64", True)
+    only = next((a.split("=")[1].split(",") for a in sys.argv if a.startswith("--only=")), None)
+    sys.argv = [a for a in sys.argv if not a.startswith("--only=")]
+    with scratch.from_command_line(__doc__) as tools:
+        judge = scratch.Judge(tools)
+        for case in CASES:
+            if not only or case[0] in only:
+                try: compare(tools, judge, case)
+                except Exception as e: print(case[0], "ERR", str(e)[:1500])
+    return 1 if judge.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,10 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Levels graph and spmd are one function for all devices.
+// Levels graph and spmd are one function for all devices; stages are programs
+// of their own.
 //
 //===----------------------------------------------------------------------===//
 #include "Interface.h"
+#include "Stages.h"
 #include "pp/Export/StableHLO.h"
 #include "pp/IR/Model.h"
 
@@ -13,20 +15,16 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::hlo;
 
-static std::string writeModule(StringRef name, StepWriter &step) {
-  const int64_t replicas = step.getDevice().getNumReplicas();
+std::string hlo::writeModule(StringRef name, const OpWriter &functions) {
+  const int64_t replicas = functions.getDevice().getNumReplicas();
   return "module @" + name.str() +
          " attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = " +
-         std::to_string(replicas) + " : i32} {\n" + step.out.text + "}\n";
+         std::to_string(replicas) + " : i32} {\n" + functions.out.text + "}\n";
 }
 
-FailureOr<std::vector<ExportedFile>> pp::exportStableHLO(ModuleOp module,
-                                                         StringRef path) {
-  FailureOr<func::FuncOp> main = lookupMain(module);
-  if (failed(main))
-    return failure();
-  MeshOp mesh = lookupMesh(module);
-  StepWriter step(*main, mesh ? mesh.getMesh() : MeshAttr());
+static FailureOr<std::vector<ExportedFile>>
+exportStep(func::FuncOp main, MeshAttr mesh, StringRef path) {
+  StepWriter step(main, mesh);
   if (failed(step.write()))
     return failure();
   std::string description;
@@ -35,10 +33,23 @@ FailureOr<std::vector<ExportedFile>> pp::exportStableHLO(ModuleOp module,
   json.object([&] {
     json.attribute("version", kInterfaceVersion);
     writeMesh(json, step.getDevice());
-    writeBorder(json, *main, step);
+    writeBorder(json, main, step);
   });
-  description += "\n";
-  return std::vector<ExportedFile>{
-      {path.str(), writeModule("step", step)},
-      {path.str() + ".json", std::move(description)}};
+  return std::vector<ExportedFile>{{path.str(), writeModule("step", step)},
+                                   {path.str() + ".json", description + "\n"}};
+}
+
+FailureOr<std::vector<ExportedFile>> pp::exportStableHLO(ModuleOp module,
+                                                         StringRef path) {
+  FailureOr<func::FuncOp> main = lookupMain(module);
+  if (failed(main))
+    return failure();
+  MeshOp mesh = lookupMesh(module);
+  MeshAttr axes = mesh ? mesh.getMesh() : MeshAttr();
+  if (axes && !main->getOps<FragmentOp>().empty())
+    return exportStages(*main, axes, path);
+  if (axes && axes.getStageAxis())
+    return module.emitError("expects a module of level pipeline for a mesh "
+                            "with stages; pp-split-stages makes it");
+  return exportStep(*main, axes, path);
 }

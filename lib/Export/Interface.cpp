@@ -57,13 +57,16 @@ void hlo::writeMesh(OStream &json, const Device &device) {
 }
 
 void hlo::writeTensor(OStream &json, DictionaryAttr attributes,
-                      RankedTensorType local, RankedTensorType shape) {
+                      RankedTensorType local, RankedTensorType shape,
+                      StringRef value) {
   auto get = [&](StringRef name) {
     return attributes ? attributes.get(name) : Attribute();
   };
   json.object([&] {
     if (auto name = dyn_cast_or_null<StringAttr>(get(attrs::kName)))
       json.attribute("name", name.getValue());
+    if (!value.empty())
+      json.attribute("value", value);
     if (auto role = dyn_cast_or_null<RoleAttr>(get(attrs::kRole)))
       json.attribute("role", stringifyRole(role.getValue()));
     json.attribute("element_type", spell(local.getElementType()));
@@ -71,11 +74,10 @@ void hlo::writeTensor(OStream &json, DictionaryAttr attributes,
     auto global = dyn_cast_or_null<DenseI64ArrayAttr>(get(attrs::kGlobalShape));
     writeInts(json, "global_shape",
               global ? global.asArrayRef() : local.getShape());
-    writeSharding(json,
-                  dyn_cast_or_null<ShardingAttr>(get(attrs::kSharding)),
+    writeSharding(json, dyn_cast_or_null<ShardingAttr>(get(attrs::kSharding)),
                   local.getRank());
-    for (StringRef key :
-         {attrs::kUnpaddedShape, attrs::kStoredShape, attrs::kStoredOrder})
+    for (StringRef key : {attrs::kUnpaddedShape, attrs::kStoredShape,
+                          attrs::kStoredOrder, attrs::kStages})
       if (auto values = dyn_cast_or_null<DenseI64ArrayAttr>(get(key)))
         writeInts(json, key.substr(StringRef("pp.").size()), values);
     if (auto init = dyn_cast_or_null<InitAttr>(get(attrs::kInit)))

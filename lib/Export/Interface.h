@@ -20,9 +20,11 @@ inline constexpr int kInterfaceVersion = 1;
 /// Axes, the number of replicas and that of micro-batches.
 void writeMesh(llvm::json::OStream &json, const Device &device);
 
-/// An argument or result of `main`; `shape` is that of the text.
+/// An argument or result of a step; `shape` is that of the text. In a pipeline
+/// it is called `value`.
 void writeTensor(llvm::json::OStream &json, mlir::DictionaryAttr attributes,
-                 mlir::RankedTensorType local, mlir::RankedTensorType shape);
+                 mlir::RankedTensorType local, mlir::RankedTensorType shape,
+                 llvm::StringRef value = "");
 
 /// All arguments and results of a step.
 void writeBorder(llvm::json::OStream &json, mlir::func::FuncOp main,

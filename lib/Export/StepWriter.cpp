@@ -7,7 +7,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "StepWriter.h"
-#include "pp/Analysis/ValueNames.h"
 #include "pp/IR/Model.h"
 
 using namespace mlir;
@@ -20,8 +19,8 @@ static int64_t countMicroBatches(MeshAttr mesh) {
 }
 
 StepWriter::StepWriter(func::FuncOp main, MeshAttr mesh)
-    : out(main.getContext()), main(main), body(main.getBody().front()),
-      device(out, mesh), numMicroBatches(countMicroBatches(mesh)),
+    : OpWriter(main.getContext(), mesh), main(main),
+      body(main.getBody().front()), numMicroBatches(countMicroBatches(mesh)),
       schedule(main, device) {}
 
 RankedTensorType StepWriter::outerType(Value value) const {
@@ -31,10 +30,6 @@ RankedTensorType StepWriter::outerType(Value value) const {
   SmallVector<int64_t> shape = {numMicroBatches};
   llvm::append_range(shape, type.getShape());
   return RankedTensorType::get(shape, type.getElementType());
-}
-
-Hlo StepWriter::scalar(int64_t value) {
-  return out.constant(RankedTensorType::get({}, out.integer(32)), value);
 }
 
 Hlo StepWriter::takeRow(const Hlo &rows) {
@@ -52,25 +47,6 @@ Hlo StepWriter::putRow(const Hlo &rows, const Hlo &row) {
   SmallVector<int64_t> shape(rows.shape());
   shape[0] = 1;
   return out.dynamicUpdateSlice(rows, out.reshape(row, shape), starts);
-}
-
-LogicalResult StepWriter::writeOp(Operation *op) {
-  const Forms &forms = getForms();
-  auto form = forms.find(op->getName().getStringRef());
-  if (form == forms.end())
-    return op->emitError("expects an op of level graph or spmd, got ")
-           << op->getName() << ", which has no form in StableHLO";
-  Hlos operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(values.at(operand));
-  out.location = getOpName(op).str();
-  FailureOr<Hlos> results = form->second(op, operands, device);
-  out.location.clear();
-  if (failed(results))
-    return failure();
-  for (auto [value, result] : llvm::zip_equal(op->getResults(), *results))
-    values[value] = result;
-  return success();
 }
 
 LogicalResult StepWriter::writeOps(function_ref<bool(Operation *)> isWanted) {
@@ -204,9 +180,7 @@ LogicalResult StepWriter::write() {
         failed(writeLoop(loop)))
       return failure();
   }
-  Hlos results;
-  for (Value value : body.getTerminator()->getOperands())
-    results.push_back(values.at(value));
+  Hlos results = lookup(body.getTerminator()->getOperands());
   out.line("return " + names(results) + " : " + types(results));
   out.indent(-1);
   out.line("}");

@@ -11,39 +11,34 @@
 #define PP_LIB_EXPORT_STEPWRITER_H
 
 #include "MicroBatches.h"
+#include "OpWriter.h"
 
 namespace pp::hlo {
 
-class StepWriter {
+class StepWriter : public OpWriter {
 public:
   StepWriter(mlir::func::FuncOp main, MeshAttr mesh);
 
   /// Writes the function to `out`.
   mlir::LogicalResult write();
-  HloWriter out;
 
   /// The type of an argument or result of the function.
   mlir::RankedTensorType outerType(mlir::Value value) const;
-  const Device &getDevice() const { return device; }
 
 private:
   /// Writes the ops of `body` for which `isWanted`.
   mlir::LogicalResult
   writeOps(llvm::function_ref<bool(mlir::Operation *)> isWanted);
-  mlir::LogicalResult writeOp(mlir::Operation *op);
   mlir::LogicalResult writeLoop(MicroBatchLoop &loop);
   void writeSignature();
   /// A tensor with a row for each micro-batch, and the row of the current one.
   Hlo takeRow(const Hlo &rows);
   Hlo putRow(const Hlo &rows, const Hlo &row);
-  Hlo scalar(int64_t value);
 
   mlir::func::FuncOp main;
   mlir::Block &body;
-  Device device;
   int64_t numMicroBatches = 1;
   MicroBatches schedule;
-  llvm::DenseMap<mlir::Value, Hlo> values;
 };
 
 } // namespace pp::hlo

@@ -96,6 +96,7 @@ class Interface:
     def __init__(self, path):
         with open(f"{path}.json") as file:
             entries = json.load(file)
+        self.entries = entries
         self.replicas = entries["replicas"]
         self.arguments = [Tensor(entry, entries["mesh"]) for entry in entries["arguments"]]
         self.results = [Tensor(entry, entries["mesh"]) for entry in entries["results"]]

@@ -14,6 +14,32 @@ from jaxlib import _jax, xla_client
 from .exported import Interface
 
 
+class Program:
+    """A module of StableHLO, compiled for devices, each of which has tensors of its own."""
+
+    def __init__(self, module, devices):
+        options = xla_client.CompileOptions()
+        options.num_replicas, options.num_partitions = len(devices), 1
+        options.device_assignment = xla_client.DeviceAssignment.create(
+            np.array([[device.id] for device in devices]))
+        self.devices = devices
+        self._executable = jax.extend.backend.get_backend().compile_and_load(
+            module, _jax.DeviceList(tuple(devices)), options)
+        # To JAX the tensors of all devices look like copies of one.
+        self._sharding = jax.sharding.NamedSharding(
+            jax.sharding.Mesh(np.array(devices), ("replica",)), jax.sharding.PartitionSpec())
+
+    def array(self, parts):
+        """An argument, from a tensor for each device."""
+        parts = [jax.device_put(part, device) for part, device in zip(parts, self.devices)]
+        return jax.make_array_from_single_device_arrays(parts[0].shape, self._sharding, parts)
+
+    def __call__(self, arguments):
+        """For each result a list with the tensor of every device."""
+        done = self._executable.execute_sharded(arguments)
+        return done.disassemble_into_single_device_arrays()
+
+
 class Step(Interface):
     """A compiled step. Parameters and states are given once and stay on the devices:
 
@@ -25,30 +51,17 @@ class Step(Interface):
 
     def __init__(self, path):
         super().__init__(path)
-        client = jax.extend.backend.get_backend()
-        self.devices = client.local_devices()[:self.replicas]
-        if len(self.devices) < self.replicas:
-            raise ValueError(f"{path} expects {self.replicas} devices, got {len(self.devices)}; "
+        devices = jax.local_devices()[:self.replicas]
+        if len(devices) < self.replicas:
+            raise ValueError(f"{path} expects {self.replicas} devices, got {len(devices)}; "
                              "XLA_FLAGS=--xla_force_host_platform_device_count=N makes N of a CPU")
-        options = xla_client.CompileOptions()
-        options.num_replicas, options.num_partitions = self.replicas, 1
-        options.device_assignment = xla_client.DeviceAssignment.create(
-            np.arange(self.replicas).reshape(self.replicas, 1))
         with open(path) as file:
-            self._executable = client.compile_and_load(
-                file.read(), _jax.DeviceList(tuple(self.devices)), options)
-        # Every device has a tensor of its own: to JAX they look like copies.
-        self._sharding = jax.sharding.NamedSharding(
-            jax.sharding.Mesh(np.array(self.devices), ("replica",)), jax.sharding.PartitionSpec())
+            self._program = Program(file.read(), devices)
         self._kept = {}
 
     def _put(self, tensor, value):
-        parts = [jax.device_put(tensor.split(value, index), device)
-                 for index, device in enumerate(self.devices)]
-        return self._array(tensor, parts)
-
-    def _array(self, tensor, parts):
-        return jax.make_array_from_single_device_arrays(tuple(tensor.shape), self._sharding, parts)
+        whole = tensor.from_stored(value)
+        return self._program.array([tensor.split(whole, index) for index in range(self.replicas)])
 
     def start(self, parameters):
         """Takes parameters, and states that do not start from zeros or a constant, by name."""
@@ -56,18 +69,17 @@ class Step(Interface):
             if tensor.role in ("param", "state"):
                 value = (parameters[tensor.name] if tensor.name in parameters
                          else tensor.initial())
-                self._kept[tensor.name] = self._put(tensor, tensor.from_stored(value))
+                self._kept[tensor.name] = self._put(tensor, value)
 
     def __call__(self, **batch):
         """Runs a step; returns the loss and what else is no parameter or state, by name."""
-        arguments = [self._kept[tensor.name] if tensor.role in ("param", "state")
-                     else self._put(tensor, tensor.from_stored(batch[tensor.name]))
-                     for tensor in self.arguments]
-        done = self._executable.execute_sharded(arguments).disassemble_into_single_device_arrays()
+        done = self._program([self._kept[tensor.name] if tensor.name in self._kept
+                              else self._put(tensor, batch[tensor.name])
+                              for tensor in self.arguments])
         others = {}
         for tensor, parts in zip(self.results, done):
-            if tensor.role in ("param", "state"):
-                self._kept[tensor.name] = self._array(tensor, parts)
+            if tensor.name in self._kept:
+                self._kept[tensor.name] = self._program.array(parts)
             else:
                 others[tensor.name] = tensor.to_stored(tensor.join(map(np.asarray, parts)))
         return others

@@ -43,8 +43,10 @@ CASES = [
     ("experts and zero", MOE, "ep=2 dp=2 zero=3 microbatches=2"),
     ("dropout", GPT + " --dropout=0.2", "dp=2 tp=2 microbatches=2"),
     ("momentum", GPT, "dp=2 optimizer=momentum lr=0.1"),
-    ("mlp", "mlp --layers=2 --input=8 --hidden=12 --classes=4 --batch=8", "dp=2 tp=2"),
-    ("resnet", "resnet --depth=18 --image=32 --width=8 --classes=4 --batch=4 --norm=group", "dp=2 tp=2"),
+    ("mlp", "mlp --layers=2 --input=8 --hidden=12 --classes=4 --batch=8",
+     "dp=2 tp=2 optimizer=sgd lr=0.1"),
+    ("resnet", "resnet --depth=18 --image=32 --width=8 --classes=4 --batch=8",
+     "dp=2 tp=2 optimizer=sgd lr=0.1"),
     ("unet", "unet --depth=2 --image=16 --channels=2 --width=8 --classes=4 --batch=4", "dp=2"),
 ]
 
@@ -81,23 +83,21 @@ def run_with_pp(tools, partition, steps):
             load_file(tools.folder / "after.safetensors"))
 
 
-def compare(tools, judge, case, steps=2):
+def compare(tools, judge, case, load, run, steps=2):
     import numpy as np
-    from pp.xla import Step
     name, model, partition = case
     family, *options = model.split()
     tools.make("pp-model", family, *options, "--dtype=f64", "-o", "model.mlir")
     tools.make("pp-opt", "model.mlir", f"--pp-parallelize={partition}", "--emit=stablehlo",
                "-o", "step.mlir")
-    step = Step(tools.folder / "step.mlir")
-    parameters, batches = write_batches(tools, step, steps)
+    step = load(tools.folder / "step.mlir")
+    parameters, batches = write_batches(tools, getattr(step, "interface", step), steps)
     losses, after = run_with_pp(tools, partition, steps)
     step.start(parameters)
     worst = 0.0
     for index, loss in enumerate(losses):
         batch = {key: np.split(value, steps)[index] for key, value in batches.items()}
-        got = step(**batch)["loss"]
-        worst = max(worst, abs(float(got) - loss) / abs(loss))
+        worst = max(worst, abs(run(step, batch) - loss) / abs(loss))
     norm = lambda value: float(np.linalg.norm(np.ravel(value)))
     least = 1e-6 * sum(norm(value) ** 2 for value in after.values()) ** 0.5
     got = step.values()
@@ -109,21 +109,26 @@ def compare(tools, judge, case, steps=2):
                  f"{name}: expects differences of at most {BOUND}")
 
 
+def run_all(cases, load, run, description):
+    """Each case: `load` what pp-opt wrote, `run` a step of it."""
+    only = next((a.split("=")[1].split(",") for a in sys.argv if a.startswith("--only=")), None)
+    sys.argv = [a for a in sys.argv if not a.startswith("--only=")]
+    with scratch.from_command_line(description) as tools:
+        judge = scratch.Judge(tools)
+        for case in cases:
+            if not only or case[0] in only:
+                compare(tools, judge, case, load, run)
+    return 1 if judge.failures else 0
+
+
 def main():
     peers.need("jax", "numpy", "safetensors")
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
     os.environ["JAX_PLATFORMS"] = "cpu"
     import jax
     jax.config.update("jax_enable_x64", True)
-    only = next((a.split("=")[1].split(",") for a in sys.argv if a.startswith("--only=")), None)
-    sys.argv = [a for a in sys.argv if not a.startswith("--only=")]
-    with scratch.from_command_line(__doc__) as tools:
-        judge = scratch.Judge(tools)
-        for case in CASES:
-            if not only or case[0] in only:
-                try: compare(tools, judge, case)
-                except Exception as e: print(case[0], "ERR", str(e)[:1500])
-    return 1 if judge.failures else 0
+    from pp.xla import Step
+    return run_all(CASES, Step, lambda step, batch: float(step(**batch)["loss"]), __doc__)
 
 
 if __name__ == "__main__":

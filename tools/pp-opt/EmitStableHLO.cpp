@@ -25,6 +25,19 @@ static LogicalResult refuse(ModuleOp module, const Twine &message) {
   return diagnostic;
 }
 
+/// Stages are programs of their own.
+static LogicalResult splitStages(ModuleOp module) {
+  pp::MeshOp mesh = pp::lookupMesh(module);
+  if (!mesh || !mesh.getMesh().getStageAxis())
+    return success();
+  pp::PipelineOptions options;
+  options.stopAfter = pp::Level::Pipeline;
+  PassManager manager(module.getContext());
+  manager.enableVerifier(false); // the last pass verifies the level
+  pp::buildPipeline(manager, options, pp::Level::Spmd);
+  return manager.run(module);
+}
+
 LogicalResult pp::opt::emitStableHLO(StringRef bytecode,
                                      const std::string &path,
                                      const DialectRegistry &registry) {
@@ -39,6 +52,8 @@ LogicalResult pp::opt::emitStableHLO(StringRef bytecode,
     return refuse(*module,
                   "--emit=stablehlo expects a module of level spmd or before, "
                   "got one of level program: no pass leads back");
+  if (level == pp::Level::Spmd && failed(splitStages(*module)))
+    return failure();
   auto files = pp::exportStableHLO(*module, path);
   if (failed(files))
     return failure();

@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a module of level graph (one device) or spmd (one program for all
-// devices), whose mesh has no stages. Out: its text in StableHLO, whose
-// replicas are the devices, and JSON that says what its arguments and results
-// are. An op or a plan that has no form there is an error at its place.
+// In: a module of level graph (one device), spmd (one program for all devices,
+// whose mesh has no stages) or pipeline. Out: its text in StableHLO, whose
+// replicas are the devices, one per stage, and JSON that says what its
+// arguments and results are. An op that has no form there is an error at its
+// place.
 //
 // Nothing of StableHLO is linked, so a program that has the real dialects may
 // use this library.
@@ -27,7 +28,8 @@ struct ExportedFile {
 };
 
 /// The text of `module`, for the file `path`, and the description of its
-/// arguments and results, for `path`.json.
+/// arguments and results, for `path`.json. Stage 1 of a pipeline goes to
+/// step.1.mlir if `path` is step.mlir.
 mlir::FailureOr<std::vector<ExportedFile>>
 exportStableHLO(mlir::ModuleOp module, llvm::StringRef path);
 

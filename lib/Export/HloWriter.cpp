@@ -281,10 +281,29 @@ Hlo HloWriter::reduce(const Hlo &operand, Reduction reduction,
                 {operand, initial}, withShape(operand, shape));
 }
 
-Hlo HloWriter::reduceWindow(const Hlo &operand, Reduction reduction,
-                            const Windows &windows, Ints shape) {
+Hlo HloWriter::pad(const Hlo &operand, const Hlo &value, Ints low, Ints high,
+                   Ints interior, Ints shape) {
+  return pretty("pad " + names({operand, value}) + ", low = " + spell(low) +
+                    ", high = " + spell(high) +
+                    ", interior = " + spell(interior),
+                {operand, value}, withShape(operand, shape));
+}
+
+Hlo HloWriter::reduceWindow(Hlo operand, Reduction reduction, Windows windows,
+                            Ints shape) {
   Hlo initial =
       identity(RankedTensorType::get({}, operand.element()), reduction);
+  auto isNegative = [](int64_t by) { return by < 0; };
+  if (llvm::any_of(windows.low, isNegative) ||
+      llvm::any_of(windows.high, isNegative)) {
+    // XLA (of 2026) fails on windows of one element that leave some out.
+    SmallVector<int64_t> padded(operand.shape()), none(padded.size(), 0);
+    for (auto [size, low, high] :
+         llvm::zip_equal(padded, windows.low, windows.high))
+      size += low + high;
+    operand = pad(operand, initial, windows.low, windows.high, none, padded);
+    windows.low = windows.high = none;
+  }
   SmallVector<SmallVector<int64_t>> padding;
   for (auto [low, high] : llvm::zip_equal(windows.low, windows.high))
     padding.push_back({low, high});

@@ -82,8 +82,10 @@ public:
   Hlo dynamicUpdateSlice(const Hlo &operand, const Hlo &update,
                          llvm::ArrayRef<Hlo> starts);
   Hlo reduce(const Hlo &operand, Reduction reduction, Ints dimensions);
-  Hlo reduceWindow(const Hlo &operand, Reduction reduction,
-                   const Windows &windows, Ints shape);
+  Hlo pad(const Hlo &operand, const Hlo &value, Ints low, Ints high,
+          Ints interior, Ints shape);
+  Hlo reduceWindow(Hlo operand, Reduction reduction, Windows windows,
+                   Ints shape);
 
   /// An op in the pretty form: `syntax` is all between the `=` and the type.
   Hlo pretty(const llvm::Twine &syntax, llvm::ArrayRef<Hlo> operands,

@@ -32,6 +32,10 @@ static MeshAxisAttr findStageAxis(Operation *op, MeshAttr mesh) {
              : MeshAxisAttr();
 }
 
+static bool isEmpty(Type type) {
+  return cast<RankedTensorType>(type).getNumElements() == 0;
+}
+
 LogicalResult OpWriter::writeOp(Operation *op) {
   const Forms &forms = getForms();
   auto form = forms.find(op->getName().getStringRef());
@@ -42,6 +46,13 @@ LogicalResult OpWriter::writeOp(Operation *op) {
     return op->emitError("expects an op over axes of space, got one over the "
                          "stage axis ")
            << stages.getName() << ", whose stages are programs of their own";
+  // StableHLO has collectives of empty tensors not, nor other ops of some.
+  if (llvm::all_of(op->getResultTypes(), isEmpty)) {
+    for (Value result : op->getResults())
+      values[result] =
+          out.constant(cast<RankedTensorType>(result.getType()), 0);
+    return success();
+  }
   Hlos operands = lookup(op->getOperands());
   out.location = getOpName(op).str();
   FailureOr<Hlos> results = form->second(op, operands, device);

@@ -61,11 +61,8 @@ void hlo::addShapeForms(Forms &forms) {
                             op.getStrides());
   });
   add<PadOp>(forms, [](PadOp op, ArrayRef<Hlo> in, Device &device) {
-    return device.out.pretty("pad " + names(in) +
-                                 ", low = " + spell(op.getLow()) +
-                                 ", high = " + spell(op.getHigh()) +
-                                 ", interior = " + spell(op.getInterior()),
-                             in, resultType(op));
+    return device.out.pad(in[0], in[1], op.getLow(), op.getHigh(),
+                          op.getInterior(), resultType(op).getShape());
   });
   add<ConcatenateOp>(forms,
                      [](ConcatenateOp op, ArrayRef<Hlo> in, Device &device) {

@@ -39,10 +39,13 @@ class Tensor:
 
     def from_stored(self, value):
         """A tensor as files have it, in the model's shape and with its padding."""
-        value = np.asarray(value, self.dtype)
-        value = value.reshape([self.unpadded_shape[dim] for dim in self._order])
+        value = np.asarray(value).reshape([self.unpadded_shape[dim] for dim in self._order])
+        return self.padded(value.transpose(np.argsort(self._order)))
+
+    def padded(self, value):
+        """A tensor of the model's shape, with zeros behind."""
         padded = np.zeros(self.global_shape, self.dtype)
-        padded[tuple(map(slice, self.unpadded_shape))] = value.transpose(np.argsort(self._order))
+        padded[tuple(map(slice, self.unpadded_shape))] = value
         return padded
 
     def to_stored(self, value):

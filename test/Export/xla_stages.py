@@ -12,10 +12,12 @@ skipped.
   xla_stages.py --bin=build/bin [--only=1f1b]
 """
 import os
+import pathlib
 import re
 import sys
 
-import peers
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Python"))
+import peers  # noqa: E402
 
 GPT = "gpt --layers=2 --hidden=16 --heads=4 --seq=8 --batch=8 --vocab=32"
 

@@ -15,10 +15,9 @@ import os
 import pathlib
 import sys
 
-import peers
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "test/EndToEnd"))
+sys.path[:0] = [str(ROOT / "test/EndToEnd"), str(ROOT / "test/Python")]
+import peers  # noqa: E402
 import scratch  # noqa: E402
 
 BOUND = 1e-10  # relative, of a tensor's Euclidean norm

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Compiles exported steps and stages of pipelines with IREE.
+
+SPDX-License-Identifier: Apache-2.0
+
+Needs iree-base-compiler of this Python or of .venv-peers (`pip install
+iree-base-compiler`); without it the test is skipped. Nothing is run.
+
+  iree_stages.py --bin=build/bin
+"""
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test/EndToEnd"), str(ROOT / "test/Python")]
+import peers  # noqa: E402
+import scratch  # noqa: E402
+
+GPT = "gpt --layers=2 --hidden=16 --heads=4 --seq=8 --batch=8 --vocab=32"
+
+# A name, a model, the partition.
+CASES = [
+    ("one device", GPT, "optimizer=sgd"),
+    ("a pipeline", GPT, "pp=2 microbatches=2"),
+    ("a pipeline of replicas", GPT, "pp=2 dp=2 zero=1 microbatches=2 clip=1"),
+    ("experts", GPT.replace("gpt", "moe") + " --experts=4", "pp=2 microbatches=2"),
+    ("images", "resnet --depth=18 --image=32 --width=8 --classes=4 --batch=8",
+     "pp=2 microbatches=2"),
+]
+
+
+def main():
+    peers.need("iree.compiler")
+    import iree.compiler
+    with scratch.from_command_line(__doc__) as tools:
+        judge = scratch.Judge(tools)
+        for name, model, partition in CASES:
+            for old in tools.folder.glob("step*"):
+                old.unlink()
+            tools.make("pp-model", *model.split(), "-o", "model.mlir")
+            tools.make("pp-opt", "model.mlir", f"--pp-parallelize={partition}",
+                       "--emit=stablehlo", "-o", "step.mlir")
+            sizes = []
+            for path in sorted(tools.folder.glob("step*.mlir")):
+                try:
+                    sizes.append(len(iree.compiler.compile_file(
+                        str(path), input_type="stablehlo", target_backends=["llvm-cpu"],
+                        extra_args=["--iree-llvmcpu-target-cpu=generic"])))
+                except iree.compiler.CompilerToolError as error:
+                    judge.expect(False, f"{name}: {path.name}: {str(error)[:2000]}")
+            judge.expect(sizes, f"{name}: expects modules")
+            print(f"{name}: {len(sizes)} modules compiled to {sum(sizes)} bytes", flush=True)
+    return 1 if judge.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Levels graph and spmd are one function for all devices; stages are programs
-// of their own.
+// Level graph is for one device, whatever its shardings ask for; level spmd is
+// one function for all devices; stages are programs of their own.
 //
 //===----------------------------------------------------------------------===//
 #include "Interface.h"
@@ -44,11 +44,16 @@ FailureOr<std::vector<ExportedFile>> pp::exportStableHLO(ModuleOp module,
   FailureOr<func::FuncOp> main = lookupMain(module);
   if (failed(main))
     return failure();
-  MeshOp mesh = lookupMesh(module);
-  MeshAttr axes = mesh ? mesh.getMesh() : MeshAttr();
-  if (axes && !main->getOps<FragmentOp>().empty())
+  auto level = module->getAttrOfType<LevelAttr>(attrs::kLevel);
+  if (!level || level.getValue() == Level::Graph)
+    return exportStep(*main, MeshAttr(), path);
+  FailureOr<MeshOp> mesh = requireMesh(module);
+  if (failed(mesh))
+    return failure();
+  MeshAttr axes = mesh->getMesh();
+  if (!main->getOps<FragmentOp>().empty())
     return exportStages(*main, axes, path);
-  if (axes && axes.getStageAxis())
+  if (axes.getStageAxis())
     return module.emitError("expects a module of level pipeline for a mesh "
                             "with stages; pp-split-stages makes it");
   return exportStep(*main, axes, path);

@@ -56,7 +56,7 @@ void hlo::writeMesh(OStream &json, const Device &device) {
   json.attribute("replicas", device.getNumReplicas());
 }
 
-void hlo::writeTensor(OStream &json, DictionaryAttr attributes,
+void hlo::writeTensor(OStream &json, MeshAttr mesh, DictionaryAttr attributes,
                       RankedTensorType local, RankedTensorType shape,
                       StringRef value) {
   auto get = [&](StringRef name) {
@@ -74,7 +74,9 @@ void hlo::writeTensor(OStream &json, DictionaryAttr attributes,
     auto global = dyn_cast_or_null<DenseI64ArrayAttr>(get(attrs::kGlobalShape));
     writeInts(json, "global_shape",
               global ? global.asArrayRef() : local.getShape());
-    writeSharding(json, dyn_cast_or_null<ShardingAttr>(get(attrs::kSharding)),
+    writeSharding(json,
+                  mesh ? dyn_cast_or_null<ShardingAttr>(get(attrs::kSharding))
+                       : ShardingAttr(),
                   local.getRank());
     for (StringRef key : {attrs::kUnpaddedShape, attrs::kStoredShape,
                           attrs::kStoredOrder, attrs::kStages})
@@ -90,16 +92,17 @@ void hlo::writeTensor(OStream &json, DictionaryAttr attributes,
 void hlo::writeBorder(OStream &json, func::FuncOp main,
                       const StepWriter &step) {
   Block &body = main.getBody().front();
+  MeshAttr mesh = step.getDevice().getMesh();
   json.attributeArray("arguments", [&] {
     for (BlockArgument argument : body.getArguments())
-      writeTensor(json, main.getArgAttrDict(argument.getArgNumber()),
+      writeTensor(json, mesh, main.getArgAttrDict(argument.getArgNumber()),
                   cast<RankedTensorType>(argument.getType()),
                   step.outerType(argument));
   });
   json.attributeArray("results", [&] {
     for (auto [index, value] :
          llvm::enumerate(body.getTerminator()->getOperands()))
-      writeTensor(json, main.getResultAttrDict(index),
+      writeTensor(json, mesh, main.getResultAttrDict(index),
                   cast<RankedTensorType>(value.getType()),
                   step.outerType(value));
   });

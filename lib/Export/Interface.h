@@ -21,10 +21,10 @@ inline constexpr int kInterfaceVersion = 1;
 void writeMesh(llvm::json::OStream &json, const Device &device);
 
 /// An argument or result of a step; `shape` is that of the text. In a pipeline
-/// it is called `value`.
-void writeTensor(llvm::json::OStream &json, mlir::DictionaryAttr attributes,
-                 mlir::RankedTensorType local, mlir::RankedTensorType shape,
-                 llvm::StringRef value = "");
+/// it is called `value`. Without a mesh nothing is divided.
+void writeTensor(llvm::json::OStream &json, MeshAttr mesh,
+                 mlir::DictionaryAttr attributes, mlir::RankedTensorType local,
+                 mlir::RankedTensorType shape, llvm::StringRef value = "");
 
 /// All arguments and results of a step.
 void writeBorder(llvm::json::OStream &json, mlir::func::FuncOp main,

@@ -23,13 +23,22 @@ Hlo OpWriter::scalar(int64_t value) {
   return out.constant(RankedTensorType::get({}, out.integer(32)), value);
 }
 
-/// The stage axis, if the op is over it.
-static MeshAxisAttr findStageAxis(Operation *op, MeshAttr mesh) {
+/// The axes of the op are those of a program.
+static LogicalResult verifyAxes(Operation *op, MeshAttr mesh) {
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
-  MeshAxisAttr stages = mesh ? mesh.getStageAxis() : MeshAxisAttr();
-  return axes && stages && llvm::is_contained(axes, Attribute(stages.getName()))
-             ? stages
-             : MeshAxisAttr();
+  if (!axes || isa<ReshardOp>(op))
+    return success();
+  for (StringAttr name : axes.getAsRange<StringAttr>()) {
+    MeshAxisAttr axis = mesh ? mesh.lookup(name) : MeshAxisAttr();
+    if (!axis)
+      return op->emitError("expects a module of level spmd, whose mesh has "
+                           "every axis, got ")
+             << name << "; pp-partition writes this op";
+    if (axis.getKind() == AxisKind::Stage)
+      return op->emitError("expects axes of space, got the stage axis ")
+             << name << ", whose stages are programs of their own";
+  }
+  return success();
 }
 
 static bool isEmpty(Type type) {
@@ -42,11 +51,9 @@ LogicalResult OpWriter::writeOp(Operation *op) {
   if (form == forms.end())
     return op->emitError("expects an op of level graph or spmd, got ")
            << op->getName() << ", which has no form in StableHLO";
-  if (MeshAxisAttr stages = findStageAxis(op, device.getMesh()))
-    return op->emitError("expects an op over axes of space, got one over the "
-                         "stage axis ")
-           << stages.getName() << ", whose stages are programs of their own";
-  // StableHLO has collectives of empty tensors not, nor other ops of some.
+  if (failed(verifyAxes(op, device.getMesh())))
+    return failure();
+  // Collectives of StableHLO refuse empty tensors.
   if (llvm::all_of(op->getResultTypes(), isEmpty)) {
     for (Value result : op->getResults())
       values[result] =

@@ -11,20 +11,23 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::hlo;
 
-/// The running sum along one dimension: windows that reach to its beginning.
-static Hlo writeCumsum(CumsumOp op, const Hlo &operand, HloWriter &out) {
-  const size_t rank = operand.shape().size();
-  Windows windows;
-  for (SmallVector<int64_t> *ones :
-       {&windows.sizes, &windows.strides, &windows.dilations})
-    ones->assign(rank, 1);
-  windows.low.assign(rank, 0);
-  windows.high.assign(rank, 0);
-  const int64_t dim = op.getDimension(), size = operand.shape()[dim];
-  windows.sizes[dim] = std::max<int64_t>(size, 1);
-  (op.getReverse() ? windows.high : windows.low)[dim] =
-      std::max<int64_t>(size - 1, 0);
-  return out.reduceWindow(operand, Reduction::Sum, windows, operand.shape());
+/// The running sum along one dimension: to each element the one 1, 2, 4, ...
+/// places before it is added. As a window that reaches to the beginning it
+/// would be quadratic work unless a compiler knows the pattern.
+static Hlo writeCumsum(CumsumOp op, Hlo sum, HloWriter &out) {
+  const SmallVector<int64_t> shape(sum.shape());
+  const SmallVector<int64_t> none(shape.size(), 0);
+  const int64_t dim = op.getDimension();
+  Hlo zero = out.constant(RankedTensorType::get({}, sum.element()), 0);
+  for (int64_t distance = 1; distance < shape[dim]; distance *= 2) {
+    SmallVector<int64_t> in(none), away(none);
+    in[dim] = distance;
+    away[dim] = -distance;
+    Hlo moved = op.getReverse() ? out.pad(sum, zero, away, in, none, shape)
+                                : out.pad(sum, zero, in, away, none, shape);
+    sum = out.same("add", {sum, moved});
+  }
+  return sum;
 }
 
 void hlo::addShapeForms(Forms &forms) {

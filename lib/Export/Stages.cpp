@@ -175,7 +175,7 @@ void PipelineWriter::describeStage(OStream &json, int64_t stage) {
 /// called.
 void PipelineWriter::describeBorder(OStream &json) {
   auto describe = [&](DictionaryAttr attributes, Value value) {
-    writeTensor(json, attributes, cast<RankedTensorType>(value.getType()),
+    writeTensor(json, mesh, attributes, cast<RankedTensorType>(value.getType()),
                 cast<RankedTensorType>(value.getType()), ids.at(value));
   };
   json.attributeArray("arguments", [&] {

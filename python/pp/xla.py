@@ -55,6 +55,10 @@ class Step(Interface):
         if len(devices) < self.replicas:
             raise ValueError(f"{path} expects {self.replicas} devices, got {len(devices)}; "
                              "XLA_FLAGS=--xla_force_host_platform_device_count=N makes N of a CPU")
+        if not jax.config.jax_enable_x64 and any(
+                tensor.element_type.endswith("64") for tensor in self.arguments):
+            raise ValueError(f"{path} has values of 64 bits; "
+                             "jax.config.update('jax_enable_x64', True) lets JAX have them")
         with open(path) as file:
             self._program = Program(file.read(), devices)
         self._kept = {}

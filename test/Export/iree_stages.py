@@ -23,14 +23,12 @@ CASES = [
     ("one device", GPT, "optimizer=sgd"),
     ("a pipeline", GPT, "pp=2 microbatches=2"),
     ("a pipeline of replicas", GPT, "pp=2 dp=2 zero=1 microbatches=2 clip=1"),
-    ("experts", GPT.replace("gpt", "moe") + " --experts=4", "pp=2 microbatches=2"),
-    ("images", "resnet --depth=18 --image=32 --width=8 --classes=4 --batch=8",
-     "pp=2 microbatches=2"),
+    ("four stages", "mlp --layers=4 --batch=8", "pp=4 microbatches=4"),
 ]
 
 
 def main():
-    peers.need("iree.compiler")
+    peers.need("iree")
     import iree.compiler
     with scratch.from_command_line(__doc__) as tools:
         judge = scratch.Judge(tools)

@@ -13,6 +13,9 @@ skipped.
 import json
 import os
 import pathlib
+import re
+import shlex
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -108,7 +111,43 @@ def compare(tools, judge, case, load, run, steps=2):
                  f"{name}: expects differences of at most {BOUND}")
 
 
-def run_all(cases, load, run, description):
+def compare_evaluation(tools, judge):
+    """What a model predicts, of every micro-batch."""
+    import numpy as np
+    from pp.xla import Step
+    keys = "dp=2 tp=2 microbatches=2"
+    tools.make("pp-model", *GPT.split(), "--dtype=f64", "-o", "model.mlir")
+    tools.make("pp-opt", "model.mlir", f"--pp-parallelize={keys}", "--evaluate",
+               "--predict-values=logits", "--emit=stablehlo", "-o", "step.mlir")
+    step = Step(tools.folder / "step.mlir")
+    parameters, batch = write_batches(tools, step, steps=1)
+    tools.make("pp-run", "model.mlir", f"--parallelize={keys}", "--eval-only",
+               "--eval-data=npy:.", "--parameters=before.safetensors",
+               "--predict=logits.npy", "--quiet")
+    step.start(parameters)
+    got, expected = step(**batch)["logits"], np.load(tools.folder / "logits.npy")
+    error = float(np.linalg.norm(got - expected.reshape(got.shape)) / np.linalg.norm(expected))
+    print(f"evaluation: logits off by {error:.1e}", flush=True)
+    judge.expect(error <= BOUND, f"evaluation: expects a difference of at most {BOUND}")
+
+
+def run_page(tools, judge):
+    """The example of docs/Exporting.md runs, and the model learns."""
+    page = (ROOT / "docs/Exporting.md").read_text()
+    commands = [shlex.split(line[2:].strip()) for line in page.split("\n")
+                if line.startswith("$ pp-")]
+    for tool, *arguments in commands:
+        tools.make(tool, *arguments)
+    code = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=tools.folder, text=True, timeout=120,
+                          env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
+                          capture_output=True)
+    losses = [float(word) for word in done.stdout.split()]
+    judge.expect(len(losses) == 3 and losses == sorted(losses, reverse=True),
+                 f"docs/Exporting.md: expects falling losses, got {losses}: {done.stderr}")
+
+
+def run_all(cases, load, run, description, *others):
     """Each case: `load` what pp-opt wrote, `run` a step of it."""
     only = next((a.split("=")[1].split(",") for a in sys.argv if a.startswith("--only=")), None)
     sys.argv = [a for a in sys.argv if not a.startswith("--only=")]
@@ -117,6 +156,8 @@ def run_all(cases, load, run, description):
         for case in cases:
             if not only or case[0] in only:
                 compare(tools, judge, case, load, run)
+        for other in others if not only else ():
+            other(tools, judge)
     return 1 if judge.failures else 0
 
 
@@ -127,7 +168,8 @@ def main():
     import jax
     jax.config.update("jax_enable_x64", True)
     from pp.xla import Step
-    return run_all(CASES, Step, lambda step, batch: float(step(**batch)["loss"]), __doc__)
+    return run_all(CASES, Step, lambda step, batch: float(step(**batch)["loss"]), __doc__,
+                   compare_evaluation, run_page)
 
 
 if __name__ == "__main__":

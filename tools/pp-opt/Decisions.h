@@ -56,9 +56,10 @@ mlir::LogicalResult emitArtifact(llvm::StringRef module,
                                  const mlir::DialectRegistry &registry);
 
 /// Reads the text of a module and writes it as StableHLO to `path`, with what
-/// belongs to it beside it. Runs the passes that split it into stages if its
-/// mesh has them. Reports errors with an exit code.
+/// belongs to it beside it, but not over `input`. Runs the passes that split it
+/// into stages if its mesh has them. Reports errors with an exit code.
 mlir::LogicalResult emitStableHLO(llvm::StringRef module,
+                                  const std::string &input,
                                   const std::string &path,
                                   const mlir::DialectRegistry &registry);
 

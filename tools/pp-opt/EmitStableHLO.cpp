@@ -13,6 +13,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/Target/Artifact.h"
+#include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Files.h"
 #include "pprt/Status.h"
@@ -25,20 +26,26 @@ static LogicalResult refuse(ModuleOp module, const Twine &message) {
   return diagnostic;
 }
 
-/// Stages are programs of their own.
-static LogicalResult splitStages(ModuleOp module) {
-  pp::MeshOp mesh = pp::lookupMesh(module);
-  if (!mesh || !mesh.getMesh().getStageAxis())
-    return success();
-  pp::PipelineOptions options;
-  options.stopAfter = pp::Level::Pipeline;
+/// Checks the module, which may have been edited. Stages are programs of their
+/// own, so a step with stages is split into them.
+static LogicalResult prepare(ModuleOp module, std::optional<pp::Level> level) {
   PassManager manager(module.getContext());
   manager.enableVerifier(false); // the last pass verifies the level
-  pp::buildPipeline(manager, options, pp::Level::Spmd);
+  if (!level) {
+    manager.addPass(pp::createVerifyGraph());
+    return manager.run(module);
+  }
+  pp::MeshOp mesh = pp::lookupMesh(module);
+  const bool hasStages = mesh && mesh.getMesh().getStageAxis();
+  pp::PipelineOptions options;
+  options.stopAfter =
+      level == pp::Level::Spmd && hasStages ? pp::Level::Pipeline : *level;
+  pp::buildPipeline(manager, options, level);
   return manager.run(module);
 }
 
 LogicalResult pp::opt::emitStableHLO(StringRef bytecode,
+                                     const std::string &input,
                                      const std::string &path,
                                      const DialectRegistry &registry) {
   MLIRContext context(registry);
@@ -52,11 +59,15 @@ LogicalResult pp::opt::emitStableHLO(StringRef bytecode,
     return refuse(*module,
                   "--emit=stablehlo expects a module of level spmd or before, "
                   "got one of level program: no pass leads back");
-  if (level == pp::Level::Spmd && failed(splitStages(*module)))
+  if (failed(prepare(*module, level)))
     return failure();
   auto files = pp::exportStableHLO(*module, path);
   if (failed(files))
     return failure();
+  for (const pp::ExportedFile &file : *files)
+    if (pprt::isSameFile(input, file.path))
+      return refuse(*module, "-o expects other files, got '" + file.path +
+                                 "', which is the module");
   for (const pp::ExportedFile &file : *files)
     if (failed(pp::report(*module, pprt::writeFile(file.path, file.text.data(),
                                                    file.text.size()))))

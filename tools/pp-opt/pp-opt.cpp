@@ -188,7 +188,8 @@ int main(int argc, char **argv) {
     reporter.forgetSource();
     bool isWritten = succeeded(
         options->emit == Emit::StableHLO
-            ? pp::opt::emitStableHLO(module, options->output, registry)
+            ? pp::opt::emitStableHLO(module, options->input, options->output,
+                                     registry)
             : pp::opt::emitArtifact(module, options->output, options->targets,
                                     options->cacheLimit, registry));
     return isWritten ? 0 : reporter.exitCode();

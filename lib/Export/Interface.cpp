@@ -14,25 +14,27 @@ using namespace pp;
 using namespace pp::hlo;
 using llvm::json::OStream;
 
-static void writeInts(OStream &json, StringRef key, Ints values) {
+void hlo::writeLine(OStream &json, StringRef key, llvm::json::Value value) {
   json.attributeBegin(key);
-  json.rawValue(spell(values));
+  json.rawValue([&](raw_ostream &out) { out << value; });
   json.attributeEnd();
+}
+
+static void writeInts(OStream &json, StringRef key, Ints values) {
+  writeLine(json, key, llvm::json::Array(values));
 }
 
 /// The axes that divide each dimension, major to minor.
 static void writeSharding(OStream &json, ShardingAttr sharding, int64_t rank) {
-  std::string dims;
+  llvm::json::Array dims;
   for (int64_t dim = 0; dim < rank; ++dim) {
-    std::string axes;
+    llvm::json::Array axes;
     if (sharding)
       for (StringAttr axis : sharding.getDims()[dim].getAxes())
-        axes += (axes.empty() ? "" : ", ") + quote(axis);
-    dims += (dim ? ", [" : "[") + axes + "]";
+        axes.push_back(axis.getValue());
+    dims.push_back(std::move(axes));
   }
-  json.attributeBegin("sharding");
-  json.rawValue("[" + dims + "]");
-  json.attributeEnd();
+  writeLine(json, "sharding", std::move(dims));
 }
 
 static void writeInit(OStream &json, InitAttr init) {

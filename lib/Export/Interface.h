@@ -17,6 +17,10 @@ namespace pp::hlo {
 /// The version of the keys.
 inline constexpr int kInterfaceVersion = 1;
 
+/// A value on one line.
+void writeLine(llvm::json::OStream &json, llvm::StringRef key,
+               llvm::json::Value value);
+
 /// Axes, the number of replicas and that of micro-batches.
 void writeMesh(llvm::json::OStream &json, const Device &device);
 

@@ -120,14 +120,12 @@ FailureOr<std::vector<ExportedFile>> PipelineWriter::write() {
 
 void PipelineWriter::writeIds(OStream &json, StringRef key, ValueRange values,
                               bool takesMicroBatch) {
-  std::string list;
+  llvm::json::Array list;
   for (Value value : values)
-    list += (list.empty() ? "" : ", ") + quote(ids.at(value));
+    list.push_back(ids.at(value));
   if (takesMicroBatch)
-    list += (list.empty() ? "" : ", ") + quote(":micro_batch");
-  json.attributeBegin(key);
-  json.rawValue("[" + list + "]");
-  json.attributeEnd();
+    list.push_back(":micro_batch");
+  writeLine(json, key, std::move(list));
 }
 
 void PipelineWriter::describeWork(OStream &json, const Fragment &fragment) {
@@ -144,9 +142,9 @@ void PipelineWriter::describeWork(OStream &json, const Fragment &fragment) {
             SmallVector<int64_t> stages;
             for (auto &entry : writers)
               stages.push_back(entry.first);
-            json.attributeBegin("stages");
-            json.rawValue(spell(sum.getStages().value_or(stages)));
-            json.attributeEnd();
+            writeLine(json, "stages",
+                      llvm::json::Array(
+                          ArrayRef<int64_t>(sum.getStages().value_or(stages))));
           } else {
             json.attribute("function", call.name);
           }

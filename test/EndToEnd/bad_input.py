@@ -320,6 +320,8 @@ def cases():
               "mlp.mlir", "--emit=foo")
     yield opt("StableHLO without a file", 2, "--emit=stablehlo|-o FILE.mlir", "mlp.mlir",
               "--emit=stablehlo")
+    yield opt("a prediction of StableHLO", 2, "--pp-predict|--emit=stablehlo", "mlp.mlir",
+              "--pp-parallelize=", "--emit=stablehlo", "--pp-predict", "-o", "out.mlir")
     yield opt("StableHLO over the module", 2, "-o|mlp.mlir", "mlp.mlir", "--emit=stablehlo",
               "-o", "./mlp.mlir")
     yield opt("StableHLO of programs", 2, "--emit=stablehlo|level spmd|level program",

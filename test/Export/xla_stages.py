@@ -26,7 +26,7 @@ CASES = [
     ("1f1b", GPT, "pp=2 dp=2 microbatches=4 schedule=1f1b clip=0.1"),
     ("gpipe", GPT + " --dropout=0.2", "pp=2 tp=2 microbatches=2 schedule=gpipe remat=full"),
     ("zero", GPT, "pp=2 dp=2 zero=2 microbatches=2"),
-    ("stages", GPT.replace("layers=2", "layers=4"), "pp=4 microbatches=4"),
+    ("stages", "mlp --layers=4 --input=8 --hidden=12 --classes=4 --batch=8", "pp=4 microbatches=4"),
     ("experts", GPT.replace("gpt", "moe") + " --experts=4", "pp=2 ep=2 microbatches=2"),
 ]
 

@@ -24,7 +24,7 @@ import peers  # noqa: E402
 import scratch  # noqa: E402
 
 BOUND = 1e-10  # relative, of a tensor's Euclidean norm
-GPT = "gpt --layers=2 --hidden=16 --heads=4 --seq=8 --batch=8 --vocab=32"
+GPT = "gpt --layers=1 --hidden=16 --heads=4 --seq=8 --batch=8 --vocab=32"
 MOE = "moe --layers=2 --hidden=16 --heads=4 --seq=8 --batch=8 --vocab=32 --experts=4"
 
 # A name, a model, the partition.
@@ -45,8 +45,6 @@ CASES = [
     ("experts and zero", MOE, "ep=2 dp=2 zero=3 microbatches=2"),
     ("dropout", GPT + " --dropout=0.2", "dp=2 tp=2 microbatches=2"),
     ("momentum", GPT, "dp=2 optimizer=momentum lr=0.1"),
-    ("mlp", "mlp --layers=2 --input=8 --hidden=12 --classes=4 --batch=8",
-     "dp=2 tp=2 optimizer=sgd lr=0.1"),
     ("resnet", "resnet --depth=18 --image=32 --width=8 --classes=4 --batch=8",
      "dp=2 tp=2 optimizer=sgd lr=0.1"),
     ("unet", "unet --depth=2 --image=16 --channels=2 --width=8 --classes=4 --batch=4", "dp=2"),

@@ -334,6 +334,12 @@ pp::opt::parseCommandLine(int argc, char **argv,
                   "one program, but "
                   "--targets makes one per target; leave --targets out, or use "
                   "pp-run FILE.ppx --target=NAME --dry-run");
+  if (emit == Emit::StableHLO &&
+      (explanation || prediction || result.decisions.wantsMemory ||
+       drawing.getNumOccurrences()))
+    return refuse("--pp-explain, --pp-predict, --pp-memory-report and "
+                  "--draw-schedule describe programs, which --emit=stablehlo "
+                  "does not make; ask in a command of their own");
   if (emit != Emit::MLIR && pprt::isSameFile(result.input, result.output))
     return refuse("-o expects another file, got '" + result.output +
                   "', which is the module");

@@ -8,13 +8,10 @@ iree-base-compiler`); without it the test is skipped. Nothing is run.
 
   iree_stages.py --bin=build/bin
 """
-import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "test/EndToEnd"), str(ROOT / "test/Python")]
-import peers  # noqa: E402
-import scratch  # noqa: E402
+from on_devices import peers
+import scratch
 
 GPT = "gpt --layers=2 --hidden=16 --heads=4 --seq=8 --batch=8 --vocab=32"
 

@@ -11,15 +11,12 @@ them before they are partitioned. Needs JAX and NumPy of this Python or of
 """
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "test/Python"))
-import peers  # noqa: E402
+import on_devices
 
 DEVICES = 12
 BOUND = 1e-10  # of the largest element
@@ -58,11 +55,7 @@ def run(path):
 
 
 def main():
-    peers.need("jax", "numpy")
-    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    import jax
-    jax.config.update("jax_enable_x64", True)
+    on_devices.start(DEVICES)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--writer", required=True)
     parser.add_argument("--first", default="0")

@@ -11,13 +11,10 @@ skipped.
 
   xla_stages.py --bin=build/bin [--only=1f1b]
 """
-import os
-import pathlib
 import re
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Python"))
-import peers  # noqa: E402
+import on_devices
 
 GPT = "gpt --layers=2 --hidden=16 --heads=4 --seq=8 --batch=8 --vocab=32"
 
@@ -26,7 +23,8 @@ CASES = [
     ("1f1b", GPT, "pp=2 dp=2 microbatches=4 schedule=1f1b clip=0.1"),
     ("gpipe", GPT + " --dropout=0.2", "pp=2 tp=2 microbatches=2 schedule=gpipe remat=full"),
     ("zero", GPT, "pp=2 dp=2 zero=2 microbatches=2"),
-    ("stages", "mlp --layers=4 --input=8 --hidden=12 --classes=4 --batch=8", "pp=4 microbatches=4"),
+    ("stages", "mlp --layers=4 --input=8 --hidden=12 --classes=4 --batch=8",
+     "pp=4 microbatches=4"),
     ("experts", GPT.replace("gpt", "moe") + " --experts=4", "pp=2 ep=2 microbatches=2"),
 ]
 
@@ -34,8 +32,6 @@ CASES = [
 def compile_functions(path, devices):
     """A program of each function of a module."""
     from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import func, stablehlo  # noqa: F401 (registers them)
-    import jax.extend.mlir  # noqa: F401
     from jax._src.interpreters import mlir as jax_mlir
     from pp.xla import Program
     programs = {}
@@ -204,11 +200,7 @@ class Pipeline:
 
 
 def main():
-    peers.need("jax", "numpy", "safetensors")
-    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    import jax
-    jax.config.update("jax_enable_x64", True)
+    on_devices.start(4, "safetensors")
     import xla_steps
     return xla_steps.run_all(CASES, Pipeline, lambda pipeline, batch: pipeline.step(batch), __doc__)
 

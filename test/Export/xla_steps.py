@@ -12,16 +12,13 @@ skipped.
 """
 import json
 import os
-import pathlib
 import re
 import shlex
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "test/EndToEnd"), str(ROOT / "test/Python")]
-import peers  # noqa: E402
-import scratch  # noqa: E402
+import on_devices
+import scratch
 
 BOUND = 1e-10  # relative, of a tensor's Euclidean norm
 GPT = "gpt --layers=1 --hidden=16 --heads=4 --seq=8 --batch=8 --vocab=32"
@@ -131,14 +128,14 @@ def compare_evaluation(tools, judge):
 
 def run_page(tools, judge):
     """The example of docs/Exporting.md runs, and the model learns."""
-    page = (ROOT / "docs/Exporting.md").read_text()
+    page = (on_devices.ROOT / "docs/Exporting.md").read_text()
     commands = [shlex.split(line[2:].strip()) for line in page.split("\n")
                 if line.startswith("$ pp-")]
     for tool, *arguments in commands:
         tools.make(tool, *arguments)
     code = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=tools.folder, text=True, timeout=120,
-                          env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
+                          env=os.environ | {"PYTHONPATH": str(on_devices.ROOT / "python")},
                           capture_output=True)
     losses = [float(word) for word in done.stdout.split()]
     judge.expect(len(losses) == 3 and losses == sorted(losses, reverse=True),
@@ -160,11 +157,7 @@ def run_all(cases, load, run, description, *others):
 
 
 def main():
-    peers.need("jax", "numpy", "safetensors")
-    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    import jax
-    jax.config.update("jax_enable_x64", True)
+    on_devices.start(4, "safetensors")
     from pp.xla import Step
     return run_all(CASES, Step, lambda step, batch: float(step(**batch)["loss"]), __doc__,
                    compare_evaluation, run_page)

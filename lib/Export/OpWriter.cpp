@@ -49,8 +49,10 @@ LogicalResult OpWriter::writeOp(Operation *op) {
   const Forms &forms = getForms();
   auto form = forms.find(op->getName().getStringRef());
   if (form == forms.end())
-    return op->emitError("expects an op of level graph or spmd, got ")
-           << op->getName() << ", which has no form in StableHLO";
+    return op->emitError("expects ops of levels graph and spmd, got ")
+           << op->getName()
+           << ", which has no form in StableHLO: export the module before the "
+              "pass that writes it";
   if (failed(verifyAxes(op, device.getMesh())))
     return failure();
   // Collectives of StableHLO refuse empty tensors.

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Interface.h"
 #include "Stages.h"
+#include "StepWriter.h"
 #include "pp/Export/StableHLO.h"
 #include "pp/IR/Model.h"
 
@@ -33,7 +34,8 @@ exportStep(func::FuncOp main, MeshAttr mesh, StringRef path) {
   json.object([&] {
     json.attribute("version", kInterfaceVersion);
     writeMesh(json, step.getDevice());
-    writeBorder(json, main, step);
+    writeBorder(json, main, mesh,
+                [&](Value value) { return step.outerType(value); });
   });
   return std::vector<ExportedFile>{{path.str(), writeModule("step", step)},
                                    {path.str() + ".json", description + "\n"}};

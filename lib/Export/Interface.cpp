@@ -58,28 +58,43 @@ void hlo::writeMesh(OStream &json, const Device &device) {
   json.attribute("replicas", device.getNumReplicas());
 }
 
-void hlo::writeTensor(OStream &json, MeshAttr mesh, DictionaryAttr attributes,
-                      RankedTensorType local, RankedTensorType shape,
-                      StringRef value) {
+namespace {
+
+/// An argument or result of a step.
+struct Tensor {
+  DictionaryAttr attributes;
+  RankedTensorType local, shape;
+  /// Its name in a pipeline.
+  std::string value;
+  /// The argument that a result takes the place of.
+  BlockArgument updated;
+};
+
+} // namespace
+
+/// Without a mesh nothing is divided.
+static void writeTensor(OStream &json, MeshAttr mesh, const Tensor &tensor) {
   auto get = [&](StringRef name) {
-    return attributes ? attributes.get(name) : Attribute();
+    return tensor.attributes ? tensor.attributes.get(name) : Attribute();
   };
   json.object([&] {
     if (auto name = dyn_cast_or_null<StringAttr>(get(attrs::kName)))
       json.attribute("name", name.getValue());
-    if (!value.empty())
-      json.attribute("value", value);
+    if (!tensor.value.empty())
+      json.attribute("value", tensor.value);
     if (auto role = dyn_cast_or_null<RoleAttr>(get(attrs::kRole)))
       json.attribute("role", stringifyRole(role.getValue()));
-    json.attribute("element_type", spell(local.getElementType()));
-    writeInts(json, "shape", shape.getShape());
+    if (tensor.updated)
+      json.attribute("updates", tensor.updated.getArgNumber());
+    json.attribute("element_type", spell(tensor.local.getElementType()));
+    writeInts(json, "shape", tensor.shape.getShape());
     auto global = dyn_cast_or_null<DenseI64ArrayAttr>(get(attrs::kGlobalShape));
     writeInts(json, "global_shape",
-              global ? global.asArrayRef() : local.getShape());
+              global ? global.asArrayRef() : tensor.local.getShape());
     writeSharding(json,
                   mesh ? dyn_cast_or_null<ShardingAttr>(get(attrs::kSharding))
                        : ShardingAttr(),
-                  local.getRank());
+                  tensor.local.getRank());
     for (StringRef key : {attrs::kUnpaddedShape, attrs::kStoredShape,
                           attrs::kStoredOrder, attrs::kStages})
       if (auto values = dyn_cast_or_null<DenseI64ArrayAttr>(get(key)))
@@ -91,21 +106,23 @@ void hlo::writeTensor(OStream &json, MeshAttr mesh, DictionaryAttr attributes,
   });
 }
 
-void hlo::writeBorder(OStream &json, func::FuncOp main,
-                      const StepWriter &step) {
-  Block &body = main.getBody().front();
-  MeshAttr mesh = step.getDevice().getMesh();
+void hlo::writeBorder(OStream &json, func::FuncOp main, MeshAttr mesh,
+                      function_ref<RankedTensorType(Value)> shapeOf,
+                      function_ref<std::string(Value)> nameOf) {
+  auto write = [&](DictionaryAttr attributes, Value value,
+                   BlockArgument updated) {
+    writeTensor(json, mesh,
+                {attributes, cast<RankedTensorType>(value.getType()),
+                 shapeOf(value), nameOf ? nameOf(value) : "", updated});
+  };
   json.attributeArray("arguments", [&] {
-    for (BlockArgument argument : body.getArguments())
-      writeTensor(json, mesh, main.getArgAttrDict(argument.getArgNumber()),
-                  cast<RankedTensorType>(argument.getType()),
-                  step.outerType(argument));
+    for (BlockArgument argument : main.getArguments())
+      write(main.getArgAttrDict(argument.getArgNumber()), argument, {});
   });
   json.attributeArray("results", [&] {
-    for (auto [index, value] :
-         llvm::enumerate(body.getTerminator()->getOperands()))
-      writeTensor(json, mesh, main.getResultAttrDict(index),
-                  cast<RankedTensorType>(value.getType()),
-                  step.outerType(value));
+    for (auto [index, value, updated] :
+         llvm::enumerate(main.getBody().front().getTerminator()->getOperands(),
+                         getUpdatedArguments(main)))
+      write(main.getResultAttrDict(index), value, updated);
   });
 }

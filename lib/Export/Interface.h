@@ -9,7 +9,8 @@
 #ifndef PP_LIB_EXPORT_INTERFACE_H
 #define PP_LIB_EXPORT_INTERFACE_H
 
-#include "StepWriter.h"
+#include "Forms.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/JSON.h"
 
 namespace pp::hlo {
@@ -24,15 +25,13 @@ void writeLine(llvm::json::OStream &json, llvm::StringRef key,
 /// Axes, the number of replicas and that of micro-batches.
 void writeMesh(llvm::json::OStream &json, const Device &device);
 
-/// An argument or result of a step; `shape` is that of the text. In a pipeline
-/// it is called `value`. Without a mesh nothing is divided.
-void writeTensor(llvm::json::OStream &json, MeshAttr mesh,
-                 mlir::DictionaryAttr attributes, mlir::RankedTensorType local,
-                 mlir::RankedTensorType shape, llvm::StringRef value = "");
-
-/// All arguments and results of a step.
-void writeBorder(llvm::json::OStream &json, mlir::func::FuncOp main,
-                 const StepWriter &step);
+/// All arguments and results of a step, with the shapes that they have in the
+/// text and, in a pipeline, the names of the values. Without a mesh nothing is
+/// divided.
+void writeBorder(
+    llvm::json::OStream &json, mlir::func::FuncOp main, MeshAttr mesh,
+    llvm::function_ref<mlir::RankedTensorType(mlir::Value)> shapeOf,
+    llvm::function_ref<std::string(mlir::Value)> nameOf = nullptr);
 
 } // namespace pp::hlo
 

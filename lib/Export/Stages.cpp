@@ -39,7 +39,6 @@ private:
   std::string describe();
   void describeWork(OStream &json, const Fragment &fragment);
   void describeStage(OStream &json, int64_t stage);
-  void describeBorder(OStream &json);
   void writeIds(OStream &json, StringRef key, ValueRange values,
                 bool takesMicroBatch = false);
   std::string fileOf(int64_t stage) const;
@@ -169,24 +168,6 @@ void PipelineWriter::describeStage(OStream &json, int64_t stage) {
   });
 }
 
-/// Arguments and results of the step, where they are, and how values are
-/// called.
-void PipelineWriter::describeBorder(OStream &json) {
-  auto describe = [&](DictionaryAttr attributes, Value value) {
-    writeTensor(json, mesh, attributes, cast<RankedTensorType>(value.getType()),
-                cast<RankedTensorType>(value.getType()), ids.at(value));
-  };
-  json.attributeArray("arguments", [&] {
-    for (BlockArgument argument : main.getArguments())
-      describe(main.getArgAttrDict(argument.getArgNumber()), argument);
-  });
-  json.attributeArray("results", [&] {
-    for (auto [index, value] :
-         llvm::enumerate(main.getBody().front().getTerminator()->getOperands()))
-      describe(main.getResultAttrDict(index), value);
-  });
-}
-
 std::string PipelineWriter::describe() {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -213,7 +194,10 @@ std::string PipelineWriter::describe() {
           json.attribute("result", ids.at(sum.getResult()));
         });
     });
-    describeBorder(json);
+    writeBorder(
+        json, main, mesh,
+        [](Value value) { return cast<RankedTensorType>(value.getType()); },
+        [&](Value value) { return ids.at(value); });
   });
   return text + "\n";
 }

@@ -11,6 +11,7 @@
 #define PP_LIB_EXPORT_STAGES_H
 
 #include "Interface.h"
+#include "OpWriter.h"
 #include "pp/Export/StableHLO.h"
 
 namespace pp::hlo {

@@ -102,4 +102,13 @@ class Interface:
         self.entries = entries
         self.replicas = entries["replicas"]
         self.arguments = [Tensor(entry, entries["mesh"]) for entry in entries["arguments"]]
-        self.results = [Tensor(entry, entries["mesh"]) for entry in entries["results"]]
+        self.results = [Tensor(self._with_layout(entry), entries["mesh"])
+                        for entry in entries["results"]]
+
+    def _with_layout(self, entry):
+        """A result that updates an argument lies in files as that does."""
+        if "updates" not in entry:
+            return entry
+        argument = self.entries["arguments"][entry["updates"]]
+        return {key: argument[key] for key in ("stored_shape", "stored_order")
+                if key in argument} | entry

@@ -59,7 +59,8 @@ def write_batches(tools, module, steps):
         if tensor.role == "state" and tensor.init["kind"] == "uniform":  # the seed of dropout
             parameters[tensor.name] = draw.integers(0, 1 << 40, shape).astype(tensor.dtype)
         elif tensor.role == "param":
-            parameters[tensor.name] = draw.normal(0.5 if len(shape) == 1 else 0, 0.3, shape)
+            parameters[tensor.name] = draw.normal(
+                0.5 if len(shape) == 1 else 0, 0.3, shape).astype(tensor.dtype)
         elif tensor.role in ("input", "label"):
             shape = [shape[0] * steps, *shape[1:]]
             value = (draw.integers(0, tensor.bound, shape).astype(tensor.dtype)

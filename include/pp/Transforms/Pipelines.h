@@ -37,8 +37,8 @@ struct PipelineOptions {
   bool evaluates = false;
   /// The value (pp.name) that an evaluation returns as well; empty: none.
   std::string predict;
-  /// End at this level, or at the module's if that is beyond it: the caller goes
-  /// on from there.
+  /// End at this level, or at the module's if that is beyond it: the caller
+  /// goes on from there.
   Level leavesAfter = Level::Program;
   /// Leave out the proof of the programs, for callers that run
   /// pprt::checkArtifact themselves and handle its findings.

@@ -293,8 +293,9 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
     if (level && failed(options.evaluates ? refuseToEvaluate(*level)
                                           : checkGoesOn(*level)))
       return signalPassFailure();
-    if (options.leavesPrograms && level != Level::Program)
-      options.stopAfter = std::min(options.stopAfter, Level::Pipeline);
+    options.stopAfter =
+        std::min(options.stopAfter,
+                 std::max(options.leavesAfter, level.value_or(Level::Graph)));
     OpPassManager remaining(ModuleOp::getOperationName());
     buildPipeline(remaining, options, level,
                   getOperation()->hasAttr(attrs::kPlan));

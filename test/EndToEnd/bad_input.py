@@ -316,8 +316,18 @@ def cases():
               "--pp-parallelize=", "--remarks-filter-missed=(")
     yield opt("a limit on kernels that are not compiled", 2, "--cache-limit|--emit=ppx",
               "mlp.mlir", "--pp-parallelize=", "--cache-limit=1M")
-    yield opt("something else to write", 2, "--emit|mlir, plan or ppx|foo", "mlp.mlir",
-              "--emit=foo")
+    yield opt("something else to write", 2, "--emit|mlir, plan, ppx or stablehlo|foo",
+              "mlp.mlir", "--emit=foo")
+    yield opt("StableHLO without a file", 2, "--emit=stablehlo|-o FILE.mlir", "mlp.mlir",
+              "--emit=stablehlo")
+    yield opt("a prediction of StableHLO", 2, "--pp-predict|--emit=stablehlo", "mlp.mlir",
+              "--pp-parallelize=", "--emit=stablehlo", "--pp-predict", "-o", "out.mlir")
+    yield opt("StableHLO over the module", 2, "-o|mlp.mlir", "mlp.mlir", "--emit=stablehlo",
+              "-o", "./mlp.mlir")
+    yield opt("StableHLO of programs", 2, "--emit=stablehlo|level spmd|level program",
+              "program.mlir", "--emit=stablehlo", "-o", "out.mlir")
+    yield opt("StableHLO into no folder", 14, "missing/out.mlir", "mlp.mlir", "--emit=stablehlo",
+              "-o", "missing/out.mlir")
     yield model("an element that no model has", "--dtype|f32, f64, bf16 or f16|f8", "mlp",
                 "--dtype=f8")
     yield run("no memory at all", 4, "limit of 1 bytes", "mlp.mlir", "--memory-limit=1")

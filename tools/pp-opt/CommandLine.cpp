@@ -119,7 +119,10 @@ pp::opt::parseCommandLine(int argc, char **argv,
                             "it"),
                  clEnumValN(Emit::PPX, "ppx",
                             "an artifact for pp-run, from a module of level "
-                            "program")));
+                            "program"),
+                 clEnumValN(Emit::StableHLO, "stablehlo",
+                            "StableHLO for XLA and IREE, and FILE.json, which "
+                            "describes its arguments and results")));
   using Import = CommandLine::Import;
   pp::NamedValues<Import> importAs(
       "import",
@@ -315,7 +318,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
                        drawing.getNumOccurrences() ||
                        memory.getNumOccurrences();
   if (isOfOne && !result.config.inputSplitMarker().empty())
-    return refuse("--emit=ppx, --emit=plan, --draw-schedule, --pp-explain, "
+    return refuse("--emit=ppx, --emit=plan, --emit=stablehlo, --draw-schedule, "
+                  "--pp-explain, "
                   "--pp-predict, --pp-memory-report and --pp-shardings expect "
                   "one module, got "
                   "--split-input-file");
@@ -330,6 +334,12 @@ pp::opt::parseCommandLine(int argc, char **argv,
                   "one program, but "
                   "--targets makes one per target; leave --targets out, or use "
                   "pp-run FILE.ppx --target=NAME --dry-run");
+  if (emit == Emit::StableHLO &&
+      (explanation || prediction || result.decisions.wantsMemory ||
+       drawing.getNumOccurrences()))
+    return refuse("--pp-explain, --pp-predict, --pp-memory-report and "
+                  "--draw-schedule describe programs, which --emit=stablehlo "
+                  "does not make; ask in a command of their own");
   if (emit != Emit::MLIR && pprt::isSameFile(result.input, result.output))
     return refuse("-o expects another file, got '" + result.output +
                   "', which is the module");
@@ -338,5 +348,9 @@ pp::opt::parseCommandLine(int argc, char **argv,
                   result.drawing + "', which is the module");
   if (emit == Emit::PPX && (result.output.empty() || result.output == "-"))
     return refuse("--emit=ppx expects a file to write: -o FILE.ppx");
+  if (emit == Emit::StableHLO &&
+      (result.output.empty() || result.output == "-"))
+    return refuse("--emit=stablehlo expects a file to write: -o FILE.mlir; it "
+                  "also writes FILE.mlir.json");
   return result;
 }

@@ -55,6 +55,14 @@ mlir::LogicalResult emitArtifact(llvm::StringRef module,
                                  uint64_t cacheLimit,
                                  const mlir::DialectRegistry &registry);
 
+/// Reads the text of a module and writes it as StableHLO to `path`, with what
+/// belongs to it beside it, but not over `input`. Runs the passes that split it
+/// into stages if its mesh has them. Reports errors with an exit code.
+mlir::LogicalResult emitStableHLO(llvm::StringRef module,
+                                  const std::string &input,
+                                  const std::string &path,
+                                  const mlir::DialectRegistry &registry);
+
 } // namespace pp::opt
 
 #endif // PP_OPT_DECISIONS_H

@@ -94,10 +94,11 @@ int main(int argc, char **argv) {
   std::vector<std::string> targets;
   bool evaluates = false;
   std::string predict;
+  pp::Level lastLevel = pp::Level::Program;
   pp::registerPipelines([&](pp::PipelineOptions &pipeline) {
     pipeline.evaluates = evaluates;
     pipeline.predict = predict;
-    pipeline.leavesPrograms = !targets.empty();
+    pipeline.leavesAfter = lastLevel;
     // What is kept is chosen once, for the first.
     if (!targets.empty())
       pipeline.target = targets.front();
@@ -109,6 +110,13 @@ int main(int argc, char **argv) {
   targets = options->targets;
   evaluates = options->evaluates;
   predict = options->predict;
+  using Emit = pp::opt::CommandLine::Emit;
+  // What differs between targets, or is not for pp's own runtime, is made of
+  // the level before.
+  if (options->emit == Emit::StableHLO)
+    lastLevel = pp::Level::Spmd;
+  else if (!targets.empty())
+    lastLevel = pp::Level::Pipeline;
   mlir::MlirOptMainConfig &config = options->config;
   // A device may never end.
   if (options->input != "-" && isDevice(options->input))
@@ -151,8 +159,9 @@ int main(int argc, char **argv) {
 
   // Between the passes and the artifact the module is bytecode: it keeps the
   // locations.
-  using Emit = pp::opt::CommandLine::Emit;
-  if (options->emit == Emit::PPX)
+  const bool emitsFiles =
+      options->emit == Emit::PPX || options->emit == Emit::StableHLO;
+  if (emitsFiles)
     config.emitBytecode(true);
   std::string module;
   llvm::raw_string_ostream stream(module);
@@ -175,11 +184,14 @@ int main(int argc, char **argv) {
     llvm::outs() << options->decisions.memory;
   if (options->output.empty())
     return 0;
-  if (options->emit == Emit::PPX) {
+  if (emitsFiles) {
     reporter.forgetSource();
     bool isWritten = succeeded(
-        pp::opt::emitArtifact(module, options->output, options->targets,
-                              options->cacheLimit, registry));
+        options->emit == Emit::StableHLO
+            ? pp::opt::emitStableHLO(module, options->input, options->output,
+                                     registry)
+            : pp::opt::emitArtifact(module, options->output, options->targets,
+                                    options->cacheLimit, registry));
     return isWritten ? 0 : reporter.exitCode();
   }
   return writeText(options->output, options->emit == Emit::Plan

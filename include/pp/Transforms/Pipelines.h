@@ -37,8 +37,9 @@ struct PipelineOptions {
   bool evaluates = false;
   /// The value (pp.name) that an evaluation returns as well; empty: none.
   std::string predict;
-  /// End before level 4: the caller forms programs for several targets.
-  bool leavesPrograms = false;
+  /// End at this level, or at the module's if that is beyond it: the caller
+  /// goes on from there.
+  Level leavesAfter = Level::Program;
   /// Leave out the proof of the programs, for callers that run
   /// pprt::checkArtifact themselves and handle its findings.
   bool skipProgramChecks = false;

@@ -214,6 +214,8 @@ Status pp::run::setInitial(Session &session, const Start &start) {
   if (!hasAll)
     if (Status status = session.initialize(options.seed); !status.ok())
       return status;
+  if (start.from)
+    return makeSessionStepper(session)->follow(*start.from, /*rounding=*/0);
   if (start.parameters)
     return agreeOn(start, loadParameters(*start.parameters, session));
   if (start.checkpoint)
@@ -329,7 +331,8 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
                          fitsFile ? start.parameters : nullptr,
                          fitsFile ? start.checkpoint : nullptr,
                          isShared ? start.world : nullptr, isShared,
-                         /*judges=*/variant != Variant::withGradients});
+                         /*judges=*/variant != Variant::withGradients,
+                         start.from});
   };
   Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)

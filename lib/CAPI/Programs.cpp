@@ -7,8 +7,8 @@
 // in the runtime.
 //
 //===----------------------------------------------------------------------===//
-#include "Signals.h"
 #include "Compile.h"
+#include "Signals.h"
 #include "Verify.h"
 #include "capi/Handles.h"
 #include "pp-c/pp.h"
@@ -95,14 +95,12 @@ static Expected<Compiled> compile(pp_model &model, const char *parallelize,
   return compiled;
 }
 
-int pp_compile(pp_model *model, const char *parallelize,
-               pp_program **program) {
+int pp_compile(pp_model *model, const char *parallelize, pp_program **program) {
   return guarded([&]() -> int {
     if (!model || !program)
       return refuseNull("a model and a place for the program");
     *program = nullptr;
-    Expected<Compiled> compiled =
-        compile(*model, parallelize, Kernels::loaded);
+    Expected<Compiled> compiled = compile(*model, parallelize, Kernels::loaded);
     if (!compiled)
       return report(compiled.status());
     *program = new pp_program{model->name, std::move(*compiled)};
@@ -186,9 +184,9 @@ static Expected<host::Batch> batchOf(const pprt_session &session,
     if (!session.isInput(i))
       continue;
     if (!inputs[i])
-      return Status(ExitCode::usage,
-                    "pp_verify expects a batch of '" +
-                        session.artifact().arguments[i]->name + "', got none");
+      return Status(ExitCode::usage, "pp_verify expects a batch of '" +
+                                         session.artifact().arguments[i]->name +
+                                         "', got none");
     const auto *first = static_cast<const std::byte *>(inputs[i]);
     batch.emplace_back(first, first + session.session->argumentBytes(i));
   }
@@ -200,7 +198,8 @@ int pp_verify(pp_model *model, const char *parallelize,
               char **text) {
   return guarded([&]() -> int {
     if (!model || !session || !inputs || !text)
-      return refuseNull("a model, a session, inputs and a place for the report");
+      return refuseNull(
+          "a model, a session, inputs and a place for the report");
     *text = nullptr;
     Expected<host::Batch> batch = batchOf(*session, inputs);
     if (!batch)

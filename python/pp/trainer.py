@@ -210,7 +210,10 @@ class Trainer:
             return
         if self._library.pprt_is_stuck(self._session):
             _KEPT.extend([self._lent, self._options])
-        worker.submit(_free, self._library, self._session, self._program, self._model)
+        try:
+            worker.submit(_free, self._library, self._session, self._program, self._model)
+        except RuntimeError:
+            return  # the interpreter ends, and so does the process
         worker.shutdown(wait=not self._interrupted)
         self._lent = {}
 

@@ -201,7 +201,7 @@ static Status agree(const SessionOptions &options, const Status &mine) {
 /// `load` takes an ImageChoice.
 template <typename Load>
 static int openFile(const Load &load, const std::string &name,
-                const pprt_options *given, pprt_session **session) {
+                    const pprt_options *given, pprt_session **session) {
   SessionOptions options;
   Status status = readOptions(given, options);
   ImageChoice choice;
@@ -219,9 +219,8 @@ static int openFile(const Load &load, const std::string &name,
   }
   if (status = agree(options, status); !status.ok())
     return report(status);
-  return capi::open(
-      std::make_shared<const ppx::ArtifactT>(std::move(*loaded)), options, name,
-      session);
+  return capi::open(std::make_shared<const ppx::ArtifactT>(std::move(*loaded)),
+                    options, name, session);
 }
 
 int pprt::capi::open(std::shared_ptr<const ppx::ArtifactT> artifact,
@@ -408,11 +407,10 @@ static int give(pprt_session *session, uint32_t argument, const void *values,
     if (isLent && its.stepsAhead() > 1)
       return refuse("pprt_lend expects a device that reads memory of the "
                     "process, such as \"cpu\"; pprt_set copies");
-    const Status status =
-        isLent ? its.lendInput(argument, values, bytes)
-        : session->isInput(argument)
-            ? its.setInput(argument, values, bytes)
-            : its.setArgument(argument, values, bytes);
+    const Status status = isLent ? its.lendInput(argument, values, bytes)
+                          : session->isInput(argument)
+                              ? its.setInput(argument, values, bytes)
+                              : its.setArgument(argument, values, bytes);
     if (status.ok())
       session->hasValues[argument] = true;
     return report(status);

@@ -29,8 +29,8 @@ struct pprt_session {
   uint64_t seed = 0;              ///< of the initializers
   uint64_t steps = 0;             ///< done, here or before
   bool hasBegun = false;
-  bool hasOutputs = false;        ///< whether a step has succeeded
-  bool lacksMemory = false;       ///< a call has left it in an undefined state
+  bool hasOutputs = false;  ///< whether a step has succeeded
+  bool lacksMemory = false; ///< a call has left it in an undefined state
 
   const pprt::ppx::ArtifactT &artifact() const { return session->artifact(); }
   bool isInput(uint32_t argument) const {

@@ -71,7 +71,7 @@ std::vector<DataTensor> Batches::bind(const ppx::ArtifactT &artifact) {
     batchRows = std::max(batchRows, layout.rows);
     // The artifact's structure was checked: the product fits.
     rowBytes.push_back(layout.outer * layout.inner *
-                               elementSize(argument.element));
+                       elementSize(argument.element));
   }
   return tensors;
 }

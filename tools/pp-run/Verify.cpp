@@ -326,13 +326,12 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
       return compiled.status();
     // A file in low precision fits no parameters in f64, which follow others.
     const bool fitsFile = variant != Variant::oneDeviceInF64;
-    return startSession(*compiled,
-                        {options, start.batches,
-                         fitsFile ? start.parameters : nullptr,
-                         fitsFile ? start.checkpoint : nullptr,
-                         isShared ? start.world : nullptr, isShared,
-                         /*judges=*/variant != Variant::withGradients,
-                         start.from});
+    return startSession(
+        *compiled,
+        {options, start.batches, fitsFile ? start.parameters : nullptr,
+         fitsFile ? start.checkpoint : nullptr,
+         isShared ? start.world : nullptr, isShared,
+         /*judges=*/variant != Variant::withGradients, start.from});
   };
   Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)

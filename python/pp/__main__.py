@@ -13,7 +13,10 @@ TOOLS = "run", "opt", "model"
 
 
 def find(name):
-    """The tool that lies with the library, or that of the command line."""
+    """The tool in $PP_BIN, beside the library, or on the PATH."""
+    told = os.path.join(os.environ.get("PP_BIN", ""), name)
+    if "PP_BIN" in os.environ and os.access(told, os.X_OK):
+        return told
     for library in [os.environ.get("PP_LIBRARY"), *candidates()]:
         folder = library and os.path.dirname(os.path.abspath(library))
         for up in ("..", "../.."):

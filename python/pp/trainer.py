@@ -53,7 +53,7 @@ class Trainer:
         self._worker, self._lent, self._metrics, self._has_begun = None, {}, {}, False
         self._copied = 0
         self._library = library = Library.load()
-        self._framework = getattr(model, "framework", None)
+        self._framework, self._to_trees = getattr(model, "framework", None), getattr(model, "to_trees", None)
         words = [plan, *(f"{key}={_spell(value)}" for key, value in {"optimizer": optimizer, **keys}.items()
                          if value is not None)]
         self._keys = " ".join(word for word in words if word)
@@ -171,14 +171,34 @@ class Trainer:
         for name, memory in memories.items():
             self._set(self._arguments[name], memory.array)
 
-    def copy_to(self, target):
-        """Puts the trained values into a PyTorch module, in place, or returns a copy of
-        a tree of dicts, lists and tuples with them, whose paths, joined by dots, are
-        the names. What has no name here stays. Returns the target."""
+    def copy_to(self, module):
+        """Puts the trained values into a PyTorch module, in place: parameters, and the
+        buffers that are states. Returns it."""
+        self._check_open()
+        if not hasattr(module, "named_parameters"):
+            raise TypeError(f"expects a torch.nn.Module, got {type(module).__name__}; of a model of JAX, trees() "
+                            "returns params")
+        import torch
         values = self.states() | self.parameters()
-        if hasattr(target, "named_parameters"):
-            return self._copy_to_module(target, values)
-        return _copy_to_tree(target, values, ())
+        named = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers())
+        if not named.keys() & values.keys():
+            raise ValueError(f"expects a module with parameters such as {next(iter(self.parameters()))}, got "
+                             f"{type(module).__name__} with {', '.join(list(named)[:3]) or 'none'}")
+        for name, value in values.items():
+            if name in named and named[name].shape != value.shape:
+                raise ValueError(f"{name}: expects shape {list(value.shape)}, got {list(named[name].shape)}")
+        with torch.no_grad():
+            for name, value in values.items():
+                if name in named:
+                    named[name].copy_(torch.as_tensor(value))
+        return module
+
+    def trees(self):
+        """The trained values as the pytrees that JAX's model was exported of: params, or params and states."""
+        self._check_open()
+        if self._to_trees is None:
+            raise TypeError("expects a model of pp.jax.export, got another: parameters() returns values by name")
+        return self._to_trees(self.states() | self.parameters())
 
     def save(self, path):
         """Writes the model's parameters and states as a safetensors file."""
@@ -341,21 +361,6 @@ class Trainer:
                 array = np.frombuffer(content, numpy_type(its.element))
                 self._set(its, array.reshape(its.stored))
 
-    def _copy_to_module(self, module, values):
-        import torch
-        named = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers())
-        if not named.keys() & values.keys():
-            raise ValueError(f"expects a module with parameters such as {next(iter(values))}, got "
-                             f"{type(module).__name__} with {', '.join(list(named)[:3]) or 'none'}")
-        for name, value in values.items():
-            if name in named and named[name].shape != value.shape:
-                raise ValueError(f"{name}: expects shape {list(value.shape)}, got {list(named[name].shape)}")
-        with torch.no_grad():
-            for name, value in values.items():
-                if name in named:
-                    named[name].copy_(value if isinstance(value, torch.Tensor) else torch.from_numpy(value))
-        return module
-
     def _take(self, text):
         if not text:
             return ""
@@ -379,17 +384,3 @@ def _near(name, names):
     near = difflib.get_close_matches(name, names, 1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
-
-def _copy_to_tree(tree, values, path):
-    if isinstance(tree, dict):
-        return type(tree)({key: _copy_to_tree(value, values, (*path, str(key))) for key, value in tree.items()})
-    if isinstance(tree, (list, tuple)):
-        its = [_copy_to_tree(value, values, (*path, str(i))) for i, value in enumerate(tree)]
-        return type(tree)(*its) if hasattr(tree, "_fields") else type(tree)(its)
-    value = values.get(".".join(path))
-    if value is None:
-        return tree
-    if type(tree).__module__.partition(".")[0] in ("jax", "jaxlib"):
-        import jax.numpy
-        return jax.numpy.asarray(value)
-    return value

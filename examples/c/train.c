@@ -1,13 +1,13 @@
-/*===- train.c - trains a model from C ------------------------------------===*\
- *
- * SPDX-License-Identifier: Apache-2.0
- *
- * In: a model as pp-model mlp writes it, and a plan. Compiles it in this process
- * and steps it with one batch, whose memory it lends.
- *
- *   train mlp.mlir "dp=2 tp=2 optimizer=adamw lr=1e-2"
- *
-\*===----------------------------------------------------------------------===*/
+//===- train.c - trains a model from C ------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: a model as pp-model mlp writes it, and a plan. Compiles it in this process
+// and steps it with one batch, whose memory it lends. Out: the parameters.
+//
+//   train mlp.mlir "dp=2 tp=2 optimizer=adamw lr=1e-2"
+//
+//===----------------------------------------------------------------------===//
 #include <pp-c/pp.h>
 #include <stdio.h>
 #include <stdlib.h>

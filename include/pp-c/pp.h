@@ -1,21 +1,21 @@
-/*===- pp.h - compile and train from C ----------------------------*- C -*-===*\
- *
- * SPDX-License-Identifier: Apache-2.0
- *
- * In: the text of a model, and the keys of --parallelize. Out: a program whose
- * kernels are compiled for this processor, and sessions that run it on threads
- * of this process. Sessions are those of pprt.h, and so are all calls of them.
- *
- * The order of calls: pp_parse or pp_read, pp_compile, pp_open; then as in
- * pprt.h. A call that can fail returns a code, 0 for success; pprt_error()
- * returns the text, with the place in the model as FILE:LINE:COLUMN and what to
- * change. Nothing throws, nothing prints, no signal handler is left changed.
- * Compiled kernels are cached as the tools do (~/.cache/pp).
- *
- * A handle belongs to the caller and is used by one thread at a time; different
- * models can be used at once. Sizes are in bytes. Text ends in a zero byte.
- *
-\*===----------------------------------------------------------------------===*/
+//===- pp.h - compiling and training from C ---------------------*- C -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: the text of a model, and the keys of --parallelize. Out: a program whose
+// kernels are compiled for this processor, and sessions that run it on threads
+// of this process. Sessions are those of pprt.h, and so are all calls of them.
+//
+// The order of calls: pp_parse or pp_read, pp_compile, pp_open; then as in
+// pprt.h. A call that can fail returns a code, 0 for success; pprt_error()
+// returns the text, with the place in the model as FILE:LINE:COLUMN and what to
+// change. Nothing throws, nothing prints, and signal handlers of the process
+// stay. Compiled kernels are cached where the tools do (~/.cache/pp).
+//
+// A handle belongs to the caller and is used by one thread at a time; different
+// models can be used at once. Sizes are in bytes. Text ends in a zero byte.
+//
+//===----------------------------------------------------------------------===//
 #ifndef PP_C_PP_H
 #define PP_C_PP_H
 

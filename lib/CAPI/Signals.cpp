@@ -2,6 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Assumes that no signal arrives while this runs, which takes microseconds.
+//
 //===----------------------------------------------------------------------===//
 #include "Signals.h"
 #include "llvm/Support/Signals.h"

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// A library in a program of somebody else must not take over its signals, as
+// LLVM does: Python's Ctrl-C would end the process.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PP_CAPI_SIGNALS_H
 #define PP_CAPI_SIGNALS_H

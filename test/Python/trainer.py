@@ -10,6 +10,7 @@
 """
 import argparse
 import array
+import json
 import os
 import signal
 import subprocess
@@ -176,6 +177,38 @@ def check_files():
     expect(done.returncode == 2 and "expects a tool, run, opt, model, got 'ran'" in done.stderr, "python -m pp ran")
 
 
+def read_safetensors(path):
+    """Name to (type, shape, bytes)."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        content = file.read()
+    return {name: (its["dtype"], tuple(its["shape"]), content[slice(*its["data_offsets"])])
+            for name, its in header.items() if name != "__metadata__"}
+
+
+def check_values():
+    """Values by name are those of files, in their shapes and orders, and go back in."""
+    path = lambda name: os.path.join(FOLDER.name, name)
+    for family in ("gpt --layers=1 --hidden=32 --heads=4 --seq=8 --batch=4 --vocab=32",
+                   "resnet --depth=18 --image=32 --classes=4 --batch=4", "gpt --layers=1 --hidden=32 --heads=4 "
+                   "--seq=8 --batch=4 --vocab=32 --dtype=bf16"):
+        done = run(os.path.join(ARGS.bin, "pp-model"), *family.split(), "-o", path("other.mlir"))
+        expect(done.returncode == 0, f"pp-model {family} {done.stderr}")
+        with pp.Trainer(path("other.mlir"), "dp=2 tp=2", seed=1) as trainer:
+            values = trainer.parameters()
+            trainer.save(path("one.safetensors"))
+            stored = read_safetensors(path("one.safetensors"))
+            expect(all(stored[n][1:] == (v.shape, v.tobytes()) for n, v in values.items()), "values are those of a file")
+            with pp.Trainer(path("other.mlir"), "dp=2", parameters=values) as other:
+                other.save(path("two.safetensors"))
+            expect(read_safetensors(path("two.safetensors")) == stored, "and go into another trainer")
+    with pp.Trainer(os.path.join(peers.ROOT, "examples/models/centered.mlir"), "dp=2 tp=2") as trainer:
+        x = np.random.default_rng(0).normal(size=(32, 16)).astype(np.float32)
+        trainer.step((x, np.zeros(32, np.int32)))
+        expect(list(trainer.metrics) == ["accuracy"] and 0 <= trainer.metrics["accuracy"] <= 1, "a metric")
+        expect(np.any(trainer.states()["mean"]), "a state of the model changes")
+
+
 def check_library():
     code = "import pp; pp.Trainer('a.mlir')"
     for path, text in (("/none/libpp.so", "Build it with"), (os.__file__, "invalid ELF header")):
@@ -203,7 +236,7 @@ def check_interrupt():
 
 if run(os.path.join(ARGS.bin, "pp-model"), "mlp", "-o", MODEL).returncode:
     sys.exit("pp-model fails")
-for check in check_bad, check_memory, check_files, check_library, check_interrupt:
+for check in check_bad, check_memory, check_files, check_values, check_library, check_interrupt:
     check()
 print("\n".join(f"problem: {problem}" for problem in PROBLEMS) or "ok")
 sys.exit(bool(PROBLEMS))

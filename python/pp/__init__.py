@@ -1,21 +1,25 @@
 # __init__.py - the doors into pp from Python.
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Turns models of other frameworks into modules that pp-opt and pp-run read.
+"""Partitions the training of models of other frameworks.
 
     import pp
     model = pp.torch.export(module, loss, example_batch)    # of PyTorch
     model = pp.jax.export(loss, params, example_batch)      # of JAX
-    model.save("model.mlir")                # and model.safetensors
+    with pp.Trainer(model, "dp=2 tp=2") as trainer:
+        loss = trainer.step(batch)
 
-A framework is imported when its door is first used.
+A framework is imported when its door is first used, and the library of pp by the
+first trainer.
 """
 
 import importlib
 
+from ._library import CompileError, TrainerError
 from ._model import ExportError, Model
+from .trainer import Trainer
 
-__all__ = ["ExportError", "Model", "jax", "torch"]
+__all__ = ["CompileError", "ExportError", "Model", "Trainer", "TrainerError", "jax", "torch"]
 
 
 def __getattr__(name):

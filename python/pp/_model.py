@@ -19,10 +19,11 @@ class ExportError(Exception):
 class Model:
     """A module of level 1 with the values of its parameters and states."""
 
-    def __init__(self, text, tensors, batch, unused):
+    def __init__(self, text, tensors, batch, unused, framework=None):
         self.text = text
         self.tensors = tensors  # name -> (safetensors type, shape, bytes)
         self.batch = batch  # name -> shape of each input and label
+        self.framework = framework  # whose tensors a trainer returns; None: numpy
         self.unused = unused  # parameters that the loss does not depend on
 
     def save(self, path, parameters=None):

@@ -75,7 +75,7 @@ def export(module, loss=None, example_batch=(), *, labels=1, dims=None):
     return Model(text, {name: (SAFETENSORS[element_of(t)], tuple(t.shape), tensor_bytes(t))
                         for name, t in tensors.items() if name in used},
                  {name: tuple(t.shape) for name, t in zip(batch.names, batch.tensors) if name in used},
-                 sorted(set(tensors) - used))
+                 sorted(set(tensors) - used), framework="torch")
 
 
 class _Batch:

@@ -7,19 +7,17 @@
 // memory runs out, end here: C callers cannot catch them.
 //
 //===----------------------------------------------------------------------===//
+#include "Handles.h"
 #include "pprt/Artifact.h"
 #include "pprt/Checks.h"
-#include "pprt/Session.h"
-#include "pprt/World.h"
 #include "pprt/host/Parameters.h"
-#include "pprt/pprt.h"
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <new>
 
 using namespace pprt;
+using namespace pprt::capi;
 
 static_assert(PPRT_F32 == int(ppx::ElementType_f32) &&
               PPRT_F64 == int(ppx::ElementType_f64) &&
@@ -47,29 +45,11 @@ static_assert(PPRT_USAGE == int(ExitCode::usage) &&
               PPRT_DEVICE == int(ExitCode::device) &&
               PPRT_INTERRUPTED == int(ExitCode::interrupted));
 
-struct pprt_world {
-  std::shared_ptr<World> world;
-};
-
-struct pprt_session {
-  std::shared_ptr<World> world; ///< null: this process
-  std::unique_ptr<Session> session;
-  std::vector<uint8_t> hasValues; ///< by argument
-  bool hasOutputs = false;        ///< whether a step has succeeded
-  bool lacksMemory = false;       ///< a call has left it in an undefined state
-
-  const ppx::ArtifactT &artifact() const { return session->artifact(); }
-  bool isInput(uint32_t argument) const {
-    const ppx::Role role = artifact().arguments[argument]->role;
-    return role == ppx::Role_input || role == ppx::Role_label;
-  }
-};
-
 static thread_local std::string lastError;
 /// Used instead of lastError if there may be no memory for a text.
 static thread_local const char *lastLiteral = nullptr;
 
-static int report(const Status &status) {
+int pprt::capi::report(const Status &status) {
   if (status.ok())
     return PPRT_OK;
   lastError = status.message();
@@ -77,40 +57,16 @@ static int report(const Status &status) {
   return int(status.code());
 }
 
-static int reportNoMemory() {
+int pprt::capi::reportNoMemory() {
   lastLiteral = "out of memory";
   return PPRT_OUT_OF_MEMORY;
 }
 
-/// Returns the result of `call`. The runtime throws only exceptions of the
-/// standard library, for sizes that cannot be allocated.
-template <typename Call> static int guarded(const Call &call) {
-  try {
-    return call();
-  } catch (const std::exception &) {
-    return reportNoMemory();
-  }
-}
-
-/// The same for a call that changes the session, if there is one.
-template <typename Call>
-static int guarded(pprt_session *session, const Call &call) {
-  if (session && session->lacksMemory)
-    return reportNoMemory();
-  try {
-    return call();
-  } catch (const std::exception &) {
-    if (session)
-      session->lacksMemory = true;
-    return reportNoMemory();
-  }
-}
-
-static int refuse(const std::string &message) {
+int pprt::capi::refuse(const std::string &message) {
   return report(Status(ExitCode::usage, message));
 }
 
-static int refuseNull(const char *what) {
+int pprt::capi::refuseNull(const char *what) {
   return refuse("expects " + std::string(what) + ", got a null pointer");
 }
 
@@ -194,7 +150,8 @@ void pprt_watch(pprt_world *world, pprt_is_interrupted isInterrupted,
 
 /// Reads the options that the caller knows; the others are defaults. Reads the
 /// world if possible, even if other options are invalid.
-static Status read(const pprt_options *given, SessionOptions &options) {
+Status pprt::capi::readOptions(const pprt_options *given,
+                               SessionOptions &options) {
   pprt_options known = {};
   if (given) {
     // Larger sizes are errors: no version has them.
@@ -243,10 +200,10 @@ static Status agree(const SessionOptions &options, const Status &mine) {
 
 /// `load` takes an ImageChoice.
 template <typename Load>
-static int open(const Load &load, const std::string &name,
-                const pprt_options *given, pprt_session **session) {
+static int openFile(const Load &load, const std::string &name,
+                    const pprt_options *given, pprt_session **session) {
   SessionOptions options;
-  Status status = read(given, options);
+  Status status = readOptions(given, options);
   ImageChoice choice;
   if (status.ok()) {
     Expected<std::string> level = deviceProcessor(options.device);
@@ -262,7 +219,13 @@ static int open(const Load &load, const std::string &name,
   }
   if (status = agree(options, status); !status.ok())
     return report(status);
-  auto artifact = std::make_shared<const ppx::ArtifactT>(std::move(*loaded));
+  return capi::open(std::make_shared<const ppx::ArtifactT>(std::move(*loaded)),
+                    options, name, session);
+}
+
+int pprt::capi::open(std::shared_ptr<const ppx::ArtifactT> artifact,
+                     const SessionOptions &options, const std::string &name,
+                     pprt_session **session) {
   Expected<std::unique_ptr<Session>> created =
       Session::create(artifact, options);
   if (!created)
@@ -282,7 +245,7 @@ int pprt_open(const char *path, const pprt_options *options,
     if (!path || !session)
       return refuseNull("a path and a place for the session");
     *session = nullptr;
-    return open(
+    return openFile(
         [&](const ImageChoice &choice) { return loadArtifact(path, choice); },
         path, options, session);
   });
@@ -304,7 +267,7 @@ int pprt_open_bytes(const void *bytes, size_t size, const pprt_options *options,
     if (size > 0)
       std::memcpy(copy.get(), bytes, size);
     const std::string name = "artifact";
-    return open(
+    return openFile(
         [&](const ImageChoice &choice) {
           return parseArtifact(copy.get(), size, name, choice);
         },
@@ -399,6 +362,8 @@ int pprt_initialize(pprt_session *session, uint64_t seed) {
       return refuseNull("a session");
     const Status status =
         session->session->initialize(seed, session->hasValues);
+    if (status.ok())
+      session->seed = seed;
     for (uint32_t i = 0; i < session->hasValues.size() && status.ok(); ++i)
       if (!session->isInput(i))
         session->hasValues[i] = true;
@@ -426,21 +391,40 @@ int pprt_load(pprt_session *session, const char *path) {
   });
 }
 
-int pprt_set(pprt_session *session, uint32_t argument, const void *values,
-             uint64_t bytes) {
+/// Sets an argument; an input may be lent.
+static int give(pprt_session *session, uint32_t argument, const void *values,
+                uint64_t bytes, bool isLent) {
   return guarded(session, [&]() -> int {
     if (!session || (!values && bytes > 0))
       return refuseNull("a session and values");
     if (argument >= pprt_argument_count(session))
       return refuseIndex("argument", argument, pprt_argument_count(session));
-    const Status status =
-        session->isInput(argument)
-            ? session->session->setInput(argument, values, bytes)
-            : session->session->setArgument(argument, values, bytes);
+    Session &its = *session->session;
+    if (isLent && !session->isInput(argument))
+      return refuse("pprt_lend expects an input or label, got '" +
+                    session->artifact().arguments[argument]->name +
+                    "'; pprt_set sets parameters and states");
+    if (isLent && its.stepsAhead() > 1)
+      return refuse("pprt_lend expects a device that reads memory of the "
+                    "process, such as \"cpu\"; pprt_set copies");
+    const Status status = isLent ? its.lendInput(argument, values, bytes)
+                          : session->isInput(argument)
+                              ? its.setInput(argument, values, bytes)
+                              : its.setArgument(argument, values, bytes);
     if (status.ok())
       session->hasValues[argument] = true;
     return report(status);
   });
+}
+
+int pprt_set(pprt_session *session, uint32_t argument, const void *values,
+             uint64_t bytes) {
+  return give(session, argument, values, bytes, /*isLent=*/false);
+}
+
+int pprt_lend(pprt_session *session, uint32_t argument, const void *values,
+              uint64_t bytes) {
+  return give(session, argument, values, bytes, /*isLent=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -456,7 +440,9 @@ int pprt_begin(pprt_session *session) {
         return refuse("pprt_begin called without a value of '" +
                       session->artifact().arguments[i]->name +
                       "'; pprt_initialize sets all that have none");
-    return report(session->session->begin());
+    const Status status = session->session->begin(session->steps);
+    session->hasBegun |= status.ok();
+    return report(status);
   });
 }
 
@@ -466,6 +452,7 @@ int pprt_step(pprt_session *session) {
       return refuseNull("a session");
     const Status status = session->session->step();
     session->hasOutputs |= status.ok();
+    session->steps += status.ok();
     return report(status);
   });
 }
@@ -481,11 +468,6 @@ int pprt_end(pprt_session *session) {
 //===----------------------------------------------------------------------===//
 // Values out
 //===----------------------------------------------------------------------===//
-
-/// Whether this process reads values: process 0 of several does.
-static bool reads(const pprt_session &session) {
-  return !session.world || session.world->process() == 0;
-}
 
 int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
                     uint64_t bytes) {
@@ -516,20 +498,10 @@ int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
 int pprt_get(const pprt_session *session, uint32_t argument, void *values,
              uint64_t bytes) {
   return guarded([&]() -> int {
-    if (!session || (!values && bytes > 0 && reads(*session)))
+    if (!session || (!values && bytes > 0 && session->reads()))
       return refuseNull("a session and a place for values");
     if (argument >= pprt_argument_count(session))
       return refuseIndex("argument", argument, pprt_argument_count(session));
     return report(session->session->getArgument(argument, values, bytes));
-  });
-}
-
-int pprt_save(const pprt_session *session, const char *path) {
-  return guarded([&]() -> int {
-    if (!session || !path)
-      return refuseNull("a session and a path");
-    return report(reads(*session)
-                      ? host::saveParameters(path, *session->session)
-                      : host::giveParameters(*session->session));
   });
 }

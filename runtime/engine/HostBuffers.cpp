@@ -45,7 +45,7 @@ static Status lacksBatch(const ppx::ArgumentT &input) {
 
 Status HostBuffers::expectInputs(Section section) const {
   for (uint32_t input : loaded[size_t(section)])
-    if (!inputs[input])
+    if (!inputs[input].isGiven())
       return lacksBatch(*artifact.arguments[input]);
   return {};
 }
@@ -53,12 +53,12 @@ Status HostBuffers::expectInputs(Section section) const {
 Status HostBuffers::load(uint32_t rank, const ppx::InstructionT &instruction,
                          std::byte *slot) {
   const ShardedTensor &tensor = arguments[instruction.binding];
-  const auto &input = inputs[instruction.binding];
-  if (!input)
+  const HostInput &input = inputs[instruction.binding];
+  if (!input.isGiven())
     return lacksBatch(*artifact.arguments[instruction.binding]);
   tensor.scatter(tensor.origin(mesh, rank, instruction.micro_batch),
                  artifact.arguments[instruction.binding]->batch,
-                 inputRows[instruction.binding], input->data(), slot);
+                 inputRows[instruction.binding], input.data(), slot);
   return {};
 }
 

@@ -20,6 +20,28 @@
 
 namespace pprt {
 
+/// The batch of an input: a copy, or memory that the caller lends.
+class HostInput {
+public:
+  void copy(const std::byte *values, uint64_t bytes) {
+    own.assign(values, values + bytes);
+    its = own.data();
+    given = true;
+  }
+  void lend(const std::byte *values) {
+    own = {};
+    its = values;
+    given = true;
+  }
+  bool isGiven() const { return given; }
+  const std::byte *data() const { return its; }
+
+private:
+  std::vector<std::byte> own;
+  const std::byte *its = nullptr;
+  bool given = false;
+};
+
 class HostBuffers final : public HostData {
 public:
   HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh);
@@ -46,8 +68,8 @@ public:
   const Mesh mesh;
   const Ranks ranks;
   std::vector<ShardedTensor> arguments, outputs;
-  /// By argument. Copies, because a stuck thread may read them at any time.
-  std::vector<std::optional<std::vector<std::byte>>> inputs;
+  /// By argument. A stuck thread may read them at any time.
+  std::vector<HostInput> inputs;
   std::vector<Rows> inputRows; ///< by argument, the rows in `inputs`
   std::vector<std::vector<std::byte>> outputValues; ///< by output
 

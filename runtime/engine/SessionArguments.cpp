@@ -326,26 +326,33 @@ static BatchLayout layoutOf(const ppx::ArgumentT &input) {
 
 Status Session::setInput(uint32_t argument, const void *values,
                          uint64_t bytes) {
-  return state->guard([&]() -> Status {
-    if (Status status = state->checkStopped(); !status.ok())
+  return state->giveInput(argument, values, bytes, /*isLent=*/false);
+}
+
+Status Session::lendInput(uint32_t argument, const void *values,
+                          uint64_t bytes) {
+  return state->giveInput(argument, values, bytes, /*isLent=*/true);
+}
+
+Status Session::State::giveInput(uint32_t argument, const void *values,
+                                 uint64_t bytes, bool isLent) {
+  return guard([&]() -> Status {
+    if (Status status = checkStopped(); !status.ok())
       return status;
-    if (Status status = state->checkBytes(argument, bytes, true); !status.ok())
+    if (Status status = checkBytes(argument, bytes, true); !status.ok())
       return status;
-    if (Status status = state->checkBound(argument, values, bytes);
-        !status.ok())
+    if (Status status = checkBound(argument, values, bytes); !status.ok())
       return status;
-    if (Status status =
-            state->tell(CallKind::setInput, argument, values, bytes);
+    if (Status status = tell(CallKind::setInput, argument, values, bytes);
         !status.ok())
       return status;
     const auto *first = static_cast<const std::byte *>(values);
-    std::optional<std::vector<std::byte>> &input =
-        state->host->inputs[argument];
-    if (!input)
-      input.emplace();
-    input->assign(first, first + bytes);
-    state->host->inputRows[argument] =
-        Rows(0, layoutOf(*state->artifact->arguments[argument]).rows);
+    if (isLent)
+      host->inputs[argument].lend(first);
+    else
+      host->inputs[argument].copy(first, bytes);
+    host->inputRows[argument] =
+        Rows(0, layoutOf(*artifact->arguments[argument]).rows);
     return {};
   });
 }
@@ -389,11 +396,7 @@ Status Session::setInputRows(uint32_t argument, const Rows &rows,
           return status;
         packed += range.size() * rowBytes;
       }
-    std::optional<std::vector<std::byte>> &input =
-        state->host->inputs[argument];
-    if (!input)
-      input.emplace();
-    input->assign(first, first + bytes);
+    state->host->inputs[argument].copy(first, bytes);
     state->host->inputRows[argument] = rows;
     return {};
   });

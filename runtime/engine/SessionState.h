@@ -124,6 +124,8 @@ struct Session::State {
   bool spins() const { return uint64_t(threads) * range.size() <= cores; }
   Status checkIndex(uint32_t argument) const;
   Status checkBytes(uint32_t argument, uint64_t bytes, bool input) const;
+  Status giveInput(uint32_t argument, const void *values, uint64_t bytes,
+                   bool isLent);
   /// Checks that all integers are below the argument's bound; `values` begins
   /// `skipped` bytes into the argument.
   Status checkBound(uint32_t argument, const void *values, uint64_t bytes,

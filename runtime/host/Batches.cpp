@@ -36,10 +36,27 @@ uint64_t Batches::stepsOfPass() const {
   return samples() == 0 ? 0 : std::max<uint64_t>(1, samples() / batchRows);
 }
 
-Expected<Batches> Batches::open(const std::string &data,
-                                const ppx::ArtifactT &artifact,
-                                const DataOptions &options) {
-  Batches batches;
+namespace {
+
+/// The same batch at every step.
+class OneBatch final : public Dataset {
+public:
+  OneBatch(std::vector<DataTensor> tensors, Batch batch)
+      : Dataset(std::move(tensors)), batch(std::move(batch)) {}
+
+  Status read(uint64_t, size_t tensor, void *out) const override {
+    std::copy(batch[tensor].begin(), batch[tensor].end(),
+              static_cast<std::byte *>(out));
+    return {};
+  }
+
+private:
+  const Batch batch;
+};
+
+} // namespace
+
+std::vector<DataTensor> Batches::bind(const ppx::ArtifactT &artifact) {
   std::vector<DataTensor> tensors;
   const std::vector<bool> loaded = findLoaded(artifact);
   for (uint32_t i : inputsOf(artifact)) {
@@ -47,20 +64,34 @@ Expected<Batches> Batches::open(const std::string &data,
     tensors.push_back({argument.name, argument.role, argument.element,
                        argument.shape, argument.bound, loaded[i],
                        argument.batch});
-    batches.inputNames.push_back(argument.name);
+    inputNames.push_back(argument.name);
     const BatchLayout layout(argument.shape, argument.batch);
-    batches.arguments.push_back(i);
-    batches.kept.emplace_back(0, layout.rows);
-    batches.batchRows = std::max(batches.batchRows, layout.rows);
+    arguments.push_back(i);
+    kept.emplace_back(0, layout.rows);
+    batchRows = std::max(batchRows, layout.rows);
     // The artifact's structure was checked: the product fits.
-    batches.rowBytes.push_back(layout.outer * layout.inner *
-                               elementSize(argument.element));
+    rowBytes.push_back(layout.outer * layout.inner *
+                       elementSize(argument.element));
   }
+  return tensors;
+}
+
+Expected<Batches> Batches::open(const std::string &data,
+                                const ppx::ArtifactT &artifact,
+                                const DataOptions &options) {
+  Batches batches;
   Expected<std::unique_ptr<Dataset>> dataset =
-      openDataset(data, tensors, options);
+      openDataset(data, batches.bind(artifact), options);
   if (!dataset)
     return dataset.status();
   batches.dataset = std::move(*dataset);
+  return batches;
+}
+
+Batches Batches::repeat(const ppx::ArtifactT &artifact, Batch batch) {
+  Batches batches;
+  batches.dataset =
+      std::make_unique<OneBatch>(batches.bind(artifact), std::move(batch));
   return batches;
 }
 

@@ -13,6 +13,7 @@
 #include "pprt/pprt.h"
 
 #include <cmath>
+#include <filesystem>
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -178,6 +179,61 @@ TEST_F(Capi, HasOutputsOnceAStepWasMade) {
   expectUsage(pprt_get_output(session, 0, found, 12), "before the first step");
   ASSERT_EQ(pprt_step(session), PPRT_OK) << pprt_error();
   EXPECT_EQ(pprt_get_output(session, 0, found, 12), PPRT_OK);
+}
+
+TEST_F(Capi, ReadsWhatIsLentInEachStep) {
+  float lent[3] = {1, 2, 3};
+  ASSERT_EQ(pprt_set(session, 1, w, sizeof(w)), PPRT_OK) << pprt_error();
+  ASSERT_EQ(pprt_lend(session, 0, lent, sizeof(lent)), PPRT_OK) << pprt_error();
+  ASSERT_EQ(pprt_begin(session), PPRT_OK) << pprt_error();
+  for (float first : {1.f, 7.f}) {
+    lent[0] = first;
+    ASSERT_EQ(pprt_step(session), PPRT_OK) << pprt_error();
+    ASSERT_EQ(pprt_get_output(session, 0, found, sizeof(found)), PPRT_OK);
+    EXPECT_EQ(found[0], first);
+  }
+  // A copy takes its place.
+  ASSERT_EQ(pprt_set(session, 0, x, sizeof(x)), PPRT_OK);
+  lent[0] = 9;
+  ASSERT_EQ(pprt_step(session), PPRT_OK) << pprt_error();
+  ASSERT_EQ(pprt_get_output(session, 0, found, sizeof(found)), PPRT_OK);
+  EXPECT_EQ(found[0], x[0]);
+  EXPECT_EQ(pprt_steps(session), 3u);
+  expectUsage(pprt_lend(session, 1, w, sizeof(w)), "pprt_set sets parameters");
+  EXPECT_EQ(pprt_lend(session, 0, lent, 8), PPRT_BAD_PARAMETERS);
+}
+
+TEST_F(Capi, SaysHowFilesHaveAnArgument) {
+  uint32_t dimensions = 0;
+  const uint64_t *shape = nullptr;
+  const uint32_t *order = nullptr;
+  ASSERT_EQ(pprt_stored(session, 1, &dimensions, &shape, &order), PPRT_OK);
+  ASSERT_EQ(dimensions, 1u);
+  EXPECT_EQ(shape[0], 3u);
+  EXPECT_EQ(order, nullptr);
+  expectUsage(pprt_stored(session, 2, &dimensions, &shape, &order),
+              "expects an argument below 2");
+}
+
+TEST_F(Capi, GoesOnFromACheckpoint) {
+  std::string folder =
+      testing::TempDir() + "/capi-checkpoint-" + std::to_string(getpid());
+  expectUsage(pprt_resume(session, nullptr), "null pointer");
+  EXPECT_EQ(pprt_resume(session, folder.c_str()), PPRT_BAD_PARAMETERS);
+  ASSERT_EQ(pprt_set(session, 1, w, sizeof(w)), PPRT_OK);
+  ASSERT_EQ(pprt_set(session, 0, x, sizeof(x)), PPRT_OK);
+  ASSERT_EQ(pprt_begin(session), PPRT_OK) << pprt_error();
+  ASSERT_EQ(pprt_step(session), PPRT_OK) << pprt_error();
+  ASSERT_EQ(pprt_save_checkpoint(session, folder.c_str()), PPRT_OK)
+      << pprt_error();
+  expectUsage(pprt_resume(session, folder.c_str()), "after pprt_begin");
+  pprt_close(session);
+  SetUp();
+  ASSERT_EQ(pprt_resume(session, folder.c_str()), PPRT_OK) << pprt_error();
+  EXPECT_EQ(pprt_steps(session), 1u);
+  ASSERT_EQ(pprt_get(session, 1, found, sizeof(found)), PPRT_OK);
+  EXPECT_EQ(found[2], w[2]);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(CapiSet, RefusesIntegersBeyondTheirBound) {

@@ -105,6 +105,10 @@ public:
   /// Fails (usage) if the text means nothing.
   static pprt::Expected<std::string> planFileOf(const std::string &parallelize);
 
+  /// The reasons of the collectives of the program for `parallelize`, as
+  /// pp-opt's --pp-explain gives them without trying advice.
+  pprt::Expected<std::string> explain(const std::string &parallelize);
+
   /// Runs the passes that remain, obeying `parallelize`, and compiles the
   /// kernels.
   pprt::Expected<Compiled> compile(const std::string &parallelize,

@@ -9,6 +9,7 @@
 #include "SourceState.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/Analysis/Contraction.h"
+#include "pp/Explain/Explain.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
 #include "llvm/ADT/StringExtras.h"
@@ -54,6 +55,21 @@ SourceModule::State::makeStep(const std::string &parallelize,
   options->stopAfter = pp::Level::Graph;
   options->keepGradients = keepsGradients;
   return transform(*options);
+}
+
+Expected<std::string> SourceModule::explain(const std::string &parallelize) {
+  Expected<pp::PipelineOptions> options = readOptions(parallelize);
+  if (!options)
+    return options.status();
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
+      state->transform(*options);
+  if (!module)
+    return module.status();
+  Diagnostics diagnostics(state->sources, state->context);
+  mlir::FailureOr<std::string> text = pp::explain(**module, pp::Trials());
+  if (mlir::failed(text))
+    return diagnostics.failure();
+  return *text;
 }
 
 Expected<double> SourceModule::roundoff(const std::string &parallelize) {

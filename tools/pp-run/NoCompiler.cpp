@@ -76,6 +76,10 @@ Status SourceModule::adoptPlan(const std::string &) {
 
 double SourceModule::stepFlops() const { return 0; }
 
+Expected<std::string> SourceModule::explain(const std::string &) {
+  return noCompiler("module");
+}
+
 Expected<double> SourceModule::roundoff(const std::string &) {
   return noCompiler("module");
 }

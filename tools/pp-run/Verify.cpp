@@ -214,6 +214,8 @@ Status pp::run::setInitial(Session &session, const Start &start) {
   if (!hasAll)
     if (Status status = session.initialize(options.seed); !status.ok())
       return status;
+  if (start.from)
+    return makeSessionStepper(session)->follow(*start.from, /*rounding=*/0);
   if (start.parameters)
     return agreeOn(start, loadParameters(*start.parameters, session));
   if (start.checkpoint)
@@ -324,12 +326,12 @@ static Expected<VerifyReport> compareSteps(const Compared &compared,
       return compiled.status();
     // A file in low precision fits no parameters in f64, which follow others.
     const bool fitsFile = variant != Variant::oneDeviceInF64;
-    return startSession(*compiled,
-                        {options, start.batches,
-                         fitsFile ? start.parameters : nullptr,
-                         fitsFile ? start.checkpoint : nullptr,
-                         isShared ? start.world : nullptr, isShared,
-                         /*judges=*/variant != Variant::withGradients});
+    return startSession(
+        *compiled,
+        {options, start.batches, fitsFile ? start.parameters : nullptr,
+         fitsFile ? start.checkpoint : nullptr,
+         isShared ? start.world : nullptr, isShared,
+         /*judges=*/variant != Variant::withGradients, start.from});
   };
   Expected<std::unique_ptr<Session>> session = startSession(program, start);
   if (!session)

@@ -39,6 +39,9 @@ struct Start {
   bool leads = false;
   /// The judge of another device runs on processors.
   bool judges = false;
+  /// Whose parameters and states the run begins with, as an alternative to a
+  /// file and a checkpoint; null: none.
+  const pprt::Session *from = nullptr;
 };
 
 /// A new session of `program`, without values.

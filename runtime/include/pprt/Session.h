@@ -156,6 +156,11 @@ public:
   /// integers are below the argument's bound.
   Status setInput(uint32_t argument, const void *values, uint64_t bytes);
 
+  /// The same without a copy: begin() and step() read `values`, which stay as
+  /// they are until the input is given anew or the session ends; if it is
+  /// stuck, as long as the process. For sessions whose stepsAhead() is 1.
+  Status lendInput(uint32_t argument, const void *values, uint64_t bytes);
+
   /// The same for some rows, packed, which include inputRows(). Not for a
   /// session that leads.
   Status setInputRows(uint32_t argument, const Rows &rows, const void *values,

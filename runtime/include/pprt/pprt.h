@@ -178,6 +178,13 @@ int pprt_load(pprt_session *session, const char *path);
 int pprt_set(pprt_session *session, uint32_t argument, const void *values,
              uint64_t bytes);
 
+/* The same for an input or label without a copy: pprt_begin and pprt_step read
+   `values`. They stay as they are until the input is set or lent anew or the
+   session is closed; of a stuck session, as long as the process. Fails
+   (PPRT_USAGE) on devices other than "cpu". */
+int pprt_lend(pprt_session *session, uint32_t argument, const void *values,
+              uint64_t bytes);
+
 /* Begin fails (PPRT_USAGE) if a parameter or state has no values, and each of
    them if an input that is read has none; they can then be set, except an input
    that one process of several lacks. After any other failure all fail. */
@@ -192,9 +199,26 @@ int pprt_get_output(const pprt_session *session, uint32_t output, void *values,
 int pprt_get(const pprt_session *session, uint32_t argument, void *values,
              uint64_t bytes);
 
+/* How files and other frameworks have a parameter or state: pprt_get's values,
+   row-major, with dimension order[i] of the argument as the i-th (null: as they
+   are), reshaped to `shape`. Valid until the session is closed. */
+int pprt_stored(const pprt_session *session, uint32_t argument,
+                uint32_t *dimensions, const uint64_t **shape,
+                const uint32_t **order);
+
 /* Writes all parameters and states of the model as safetensors in process 0, to
    which the other processes send theirs. */
 int pprt_save(const pprt_session *session, const char *path);
+
+/* The steps done, with those before a checkpoint that was resumed. */
+uint64_t pprt_steps(const pprt_session *session);
+/* Writes the checkpoint FOLDER/step-N after N steps, as pp-run does: with the
+   optimizer's states, so that a run on any mesh can go on from it. Another
+   running process must not use the folder. A session of one process. */
+int pprt_save_checkpoint(const pprt_session *session, const char *folder);
+/* Before pprt_begin: sets all parameters and states, and the number of steps
+   done, from a checkpoint or the newest one of a folder. */
+int pprt_resume(pprt_session *session, const char *path);
 
 #ifdef __cplusplus
 }

@@ -31,6 +31,10 @@ public:
                                 const ppx::ArtifactT &artifact,
                                 const DataOptions &options = {});
 
+  /// The same whole batch at every step. It has a tensor for each input and
+  /// label of `artifact`, in its order, as large as it is there.
+  static Batches repeat(const ppx::ArtifactT &artifact, Batch batch);
+
   /// Differs only where files, their part, or whether they are shuffled do.
   Expected<uint32_t> fingerprint() const { return dataset->fingerprint(); }
 
@@ -59,6 +63,8 @@ public:
 
 private:
   Batches() = default;
+  /// Describes the inputs and labels, and sets all but the data set.
+  std::vector<DataTensor> bind(const ppx::ArtifactT &artifact);
 
   std::unique_ptr<Dataset> dataset;
   std::vector<std::string> inputNames;

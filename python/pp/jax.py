@@ -128,7 +128,22 @@ def _lower(main, params, states, batch, form):
             got = ", ".join(f"{r.dtype}{list(r.shape)}" for r in results) or "nothing"
             raise ExportError(f"expects {form} to return one floating-point number (then new states), got {got}: "
                               "reduce it, for example by .mean()")
+        if states is not None:
+            _check_states(states, lowered.out_info)
         return lowered.as_text(debug_info=True)
+
+
+def _check_states(states, results):
+    """New states take the places of the old ones."""
+    new = results[1] if isinstance(results, (tuple, list)) and len(results) == 2 else None
+    if jax.tree.structure(new) != jax.tree.structure(states):
+        raise ExportError("expects the loss and new states, in a pytree as that of states, "
+                          f"{jax.tree.structure(states)}, got {jax.tree.structure(results)}")
+    for (path, old), fresh in zip(jax.tree_util.tree_leaves_with_path(states), jax.tree.leaves(new)):
+        if (np.shape(old), jax.numpy.result_type(old)) != (fresh.shape, fresh.dtype):
+            raise ExportError(f"expects new values of states to have the types of the old ones, got "
+                              f"{fresh.dtype}{list(fresh.shape)} for states{jax.tree_util.keystr(path)}, which is "
+                              f"{jax.numpy.result_type(old)}{list(np.shape(old))}: convert one")
 
 
 @jax.custom_vjp

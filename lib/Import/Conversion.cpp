@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Conversion.h"
 #include "SourceNames.h"
+#include "pp/IR/Model.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
 using namespace pp;
@@ -73,9 +75,10 @@ LogicalResult Conversion::checkTypes(HloOp op) {
 // Making ops
 //===----------------------------------------------------------------------===//
 
-Conversion::Conversion(ModuleOp source, Block &target)
+Conversion::Conversion(ModuleOp source, Block &target, bool marksGradients)
     : symbols(source), builder(source.getContext()), loc(source.getLoc()),
-      callPlace(UnknownLoc::get(source.getContext())) {
+      callPlace(UnknownLoc::get(source.getContext())),
+      marksGradients(marksGradients) {
   builder.setInsertionPointToEnd(&target);
   addElementwise(handlers);
   addBits(handlers);
@@ -90,6 +93,8 @@ Conversion::Conversion(ModuleOp source, Block &target)
 }
 
 Value Conversion::check(Operation *op) {
+  if (isOfGradient)
+    setKind(op, Kind::InputGradient);
   return ++made <= kMostOps && succeeded(verify(op)) ? op->getResult(0)
                                                      : Value();
 }
@@ -308,6 +313,9 @@ LogicalResult Conversion::callHandler(HloOp op, Values &results) {
 
 LogicalResult Conversion::convertOp(HloOp op) {
   loc = locate(op);
+  const bool isAround = isOfGradient;
+  isOfGradient |= marksGradients && isInGradient(op->getLoc());
+  const auto leave = llvm::make_scope_exit([&] { isOfGradient = isAround; });
   if (failed(checkTypes(op)))
     return failure();
   Values results;

@@ -198,7 +198,8 @@ static Status checkTarget(mlir::ModuleOp module, const std::string &target) {
 
 Expected<Compiled> SourceModule::compile(const std::string &parallelize,
                                          Variant variant, Kernels kernels) {
-  if (!isModel() && !parallelize.empty())
+  if (!isModel() && !pp::isStepWithoutPlan(*state->module) &&
+      !parallelize.empty())
     return Status(ExitCode::usage,
                   "--parallelize expects a model, got a module that has a "
                   "plan; to change the plan, write it with pp-opt --emit=plan, "

@@ -242,10 +242,10 @@ pp::hlo::describeArguments(func::FuncOp main, const Roles &roles,
     else if (failed(verify(value, argument)))
       return failure();
     else
-      result.push_back(describe(
-          value, argument,
-          isOfStep ? findOwner(main, value.getArgNumber(), arguments)
-                   : nullptr));
+      result.push_back(
+          describe(value, argument,
+                   isOfStep ? findOwner(main, value.getArgNumber(), arguments)
+                            : nullptr));
   }
   return result;
 }

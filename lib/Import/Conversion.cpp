@@ -285,8 +285,7 @@ static StringRef advise(StringRef name) {
        "export the loss of one device, without shard_map"},
       {"all_to_all", "export the loss of one device, without shard_map"},
       {"sdy.manual_computation",
-       "export the loss of one device, without shard_map"},
-      {"select_and_scatter", "export the loss alone: pp makes its gradients"}};
+       "export the loss of one device, without shard_map"}};
   for (auto [op, advice] : kAdvice)
     if (op == name)
       return advice;

@@ -187,7 +187,8 @@ private:
   /// Whether a call around is marked: no gradient flows through what is made.
   bool stopsGradient = false;
   const bool marksGradients;
-  /// Whether the op that is being converted, or a call around, is of a gradient.
+  /// Whether the op that is being converted, or a call around, is of a
+  /// gradient.
   bool isOfGradient = false;
   llvm::DenseSet<Value> stacks;
   int64_t made = 0, loops = 0;

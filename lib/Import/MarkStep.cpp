@@ -52,7 +52,7 @@ private:
 
   func::FuncOp main;
   Block &body;
-  llvm::DenseSet<Value> ofArguments, ofGradient;
+  llvm::DenseSet<Value> ofArguments, ofBatch, ofGradient;
   llvm::DenseSet<Operation *> forward;
   int64_t numForward = 0;
   /// The parameter that an op of the update is for; null: several.
@@ -76,7 +76,7 @@ void StepMarker::findDependences() {
 }
 
 void StepMarker::findForward() {
-  const llvm::DenseSet<Value> ofBatch = getBatchDependent(main);
+  ofBatch = getBatchDependent(main);
   SmallVector<Value> pending;
   for (auto [index, value] :
        llvm::enumerate(body.getTerminator()->getOperands()))
@@ -120,16 +120,24 @@ void StepMarker::numberForward() {
 }
 
 /// The number of the last forward op, not behind `bound`, that reads `value`,
-/// or else of what makes it.
+/// or else of what makes it. Ops on parameters alone are where their readers
+/// are.
 std::optional<int64_t> StepMarker::findLastReader(Value value,
                                                   int64_t bound) const {
   std::optional<int64_t> last;
-  for (Operation *user : value.getUsers())
-    if (user != body.getTerminator() && isOf(user, Phase::Forward) &&
-        getOrigin(user) <= bound)
-      last = std::max(last.value_or(0), getOrigin(user));
+  SmallVector<Value> pending{value};
+  while (!pending.empty())
+    for (Operation *user : pending.pop_back_val().getUsers()) {
+      if (user == body.getTerminator() || !isOf(user, Phase::Forward))
+        continue;
+      if (!ofBatch.contains(user->getResult(0)))
+        llvm::append_range(pending, user->getResults());
+      else if (getOrigin(user) <= bound)
+        last = std::max(last.value_or(0), getOrigin(user));
+    }
   Operation *maker = value.getDefiningOp();
-  if (!last && maker && getOrigin(maker) >= 0 && getOrigin(maker) <= bound)
+  if (!last && maker && ofBatch.contains(value) && getOrigin(maker) >= 0 &&
+      getOrigin(maker) <= bound)
     last = getOrigin(maker);
   return last;
 }
@@ -149,8 +157,7 @@ int64_t StepMarker::findOriginOfGradient(Operation &op) const {
   return origin.value_or(bound);
 }
 
-/// A derivative that no gradient is in is computed where the forward pass has
-/// what it reads.
+/// A derivative that no gradient is in follows from what it reads.
 int64_t StepMarker::findOrigin(Operation &op) const {
   if (isGradient(op.getResult(0)))
     return findOriginOfGradient(op);
@@ -165,6 +172,12 @@ void StepMarker::numberBackward() {
   for (Operation &op : body.without_terminator())
     if (isOf(&op, Phase::Backward))
       setOrigin(&op, findOrigin(op));
+  // It is computed where it is read first, which is behind that.
+  for (Operation &op : llvm::reverse(body.without_terminator()))
+    if (isOf(&op, Phase::Backward) && !isGradient(op.getResult(0)))
+      for (Operation *user : op.getUsers())
+        if (isOf(user, Phase::Backward))
+          setOrigin(&op, std::max(getOrigin(&op), getOrigin(user)));
 }
 
 /// Gradients that are read beside an activation or a parameter are awaited by
@@ -244,8 +257,8 @@ void StepMarker::writeOwners() {
       continue;
     const unsigned index = updated.getArgNumber();
     if (getArgRole(main, index) == Role::Param)
-      ownElements(value, StringAttr::get(main.getContext(),
-                                         getArgName(main, index)));
+      ownElements(value,
+                  StringAttr::get(main.getContext(), getArgName(main, index)));
     else if (auto owner =
                  main.getArgAttrOfType<StringAttr>(index, attrs::kParameter))
       ownElements(value, owner);

@@ -85,8 +85,8 @@ LogicalResult InterfaceFinder::verifyGradient() {
 
 bool InterfaceFinder::areOfOneName(unsigned argument, unsigned result) {
   auto named = dyn_cast<NameLoc>(source.getArgument(argument).getLoc());
-  if (!named || source.getResultTypes()[result] !=
-                    source.getArgument(argument).getType())
+  if (!named ||
+      source.getResultTypes()[result] != source.getArgument(argument).getType())
     return false;
   const std::string path = splitArgumentName(named.getName().getValue()).path,
                     whole = resultPath(result);
@@ -226,8 +226,8 @@ FailureOr<StepInterface> InterfaceFinder::run() {
   return interface;
 }
 
-FailureOr<StepInterface>
-pp::hlo::findStepInterface(func::FuncOp source, func::FuncOp main,
-                           ArrayRef<Value> results) {
+FailureOr<StepInterface> pp::hlo::findStepInterface(func::FuncOp source,
+                                                    func::FuncOp main,
+                                                    ArrayRef<Value> results) {
   return InterfaceFinder(source, main, results).run();
 }

@@ -32,7 +32,8 @@ struct StepInterface {
 /// Reads the interface off `source` and `results`, its converted results in
 /// `main`. New values have the names of their arguments, or share their memory;
 /// the loss reads the batch but no gradient; a parameter is read by the loss,
-/// and updated by a gradient; other numbers are metrics. Reports what cannot be told apart.
+/// and updated by a gradient; other numbers are metrics. Reports what cannot be
+/// told apart.
 mlir::FailureOr<StepInterface>
 findStepInterface(mlir::func::FuncOp source, mlir::func::FuncOp main,
                   llvm::ArrayRef<mlir::Value> results);

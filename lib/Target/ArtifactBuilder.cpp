@@ -371,9 +371,8 @@ LogicalResult ArtifactBuilder::addArguments() {
     entry->is_models =
         entry->role == ppx::Role_param ||
         (entry->role == ppx::Role_state &&
-         (hasOwnUpdate ||
-          (!attributes.get(attrs::kParameter) &&
-           !StringRef(entry->name).starts_with("optimizer."))));
+         (hasOwnUpdate || (!attributes.get(attrs::kParameter) &&
+                           !StringRef(entry->name).starts_with("optimizer."))));
     entry->sharding = convertSharding(
         attributes.getAs<ShardingAttr>(attrs::kSharding), tensor.getRank());
     if (auto init = attributes.getAs<InitAttr>(attrs::kInit)) {

@@ -77,7 +77,8 @@ LogicalResult pp::checkFitsStep(ModuleOp module, const PlanOptions &options) {
                                << info.name
                                << "' for a training step, which has gradients, "
                                   "types and an update of its own, got '"
-                               << value << "': leave it out, or import the loss";
+                               << value
+                               << "': leave it out, or import the loss";
     setExitCode(error, kUsage);
     return error;
   }

@@ -138,11 +138,20 @@ static LogicalResult finishStep(func::FuncOp main, func::FuncOp source,
   add(step->loss, Role::Loss, "loss");
   for (const auto &[result, name] : step->metrics)
     add(result, Role::Metric, name);
-  for (Role role : {Role::Param, Role::State})
-    for (auto [index, newValue] : llvm::enumerate(step->newValues))
-      if (newValue && step->roles[index] == role)
-        add(*newValue, role,
-            (*attributes)[index].getAs<StringAttr>(attrs::kName).getValue());
+  for (Role role : {Role::Param, Role::State, Role::Input, Role::Label})
+    for (auto [index, newValue] : llvm::enumerate(step->newValues)) {
+      DictionaryAttr argument = (*attributes)[index];
+      if (!newValue ||
+          argument.getAs<RoleAttr>(attrs::kRole).getValue() != role)
+        continue;
+      const StringRef name =
+          argument.getAs<StringAttr>(attrs::kName).getValue();
+      if (role != Role::Param && role != Role::State)
+        return source.emitError("expects --inputs and --labels of a batch, got "
+                                "'")
+               << name << "', of which the step returns a new value";
+      add(*newValue, role, name);
+    }
   if (chosen.size() < results.size())
     source.emitWarning("drops ")
         << results.size() - chosen.size()

@@ -10,11 +10,13 @@
   jax_steps.py --bin=build/bin --case=adamw
 """
 import argparse
+import dataclasses
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from typing import Callable
 
 import peers
 
@@ -30,46 +32,85 @@ import pp
 
 BOUND = 1e-10
 STEPS = 3
-PLANS = ("dp=2", "tp=2", "dp=2 zero=1", "dp=2 zero=2", "dp=2 zero=3", "dp=2 microbatches=2", "pp=2",
-         "pp=2 microbatches=2")
+ZERO = ("dp=2 zero=1", "dp=2 zero=2", "dp=2 zero=3")
+PLANS = ("dp=2", "tp=2", *ZERO, "dp=2 microbatches=2", "pp=2", "pp=2 microbatches=2")
 
 
-def update_by(optimizer, model):
+@dataclasses.dataclass
+class Training:
+    model: jax_losses.Model
+    step: Callable
+    opt_state: object
+    plans: tuple = PLANS
+
+
+def update_by(optimizer, model, **options):
     """A step as users of optax write it."""
     def step(params, opt_state, batch):
         loss, gradients = jax.value_and_grad(model.loss)(params, **batch)
         updates, opt_state = optimizer.update(gradients, opt_state, params)
         return optax.apply_updates(params, updates), opt_state, loss
 
-    return step, optimizer.init(model.params)
+    return Training(model, step, optimizer.init(model.params), **options)
 
 
 def sgd():
-    model = jax_losses.mlp()
-    return model, *update_by(optax.sgd(0.1), model)
-
-
-def momentum():
-    model = jax_losses.mlp()
-    return model, *update_by(optax.sgd(0.1, momentum=0.9, nesterov=True), model)
+    return update_by(optax.sgd(0.1), jax_losses.mlp())
 
 
 def adamw():
+    """A schedule, and a momentum that begins at other numbers than zero."""
+    optimizer = optax.adamw(optax.cosine_decay_schedule(0.01, 10), weight_decay=0.1)
+    training = update_by(optimizer, jax_losses.mlp())
+    params, training.opt_state, _ = training.step(training.model.params, training.opt_state, training.model.batch)
+    training.model.params = params
+    return training
+
+
+def frozen():
+    """Parameters that stay, and an average of the others."""
     model = jax_losses.mlp()
-    return model, *update_by(optax.adamw(optax.cosine_decay_schedule(0.01, 10), weight_decay=0.1), model)
+    layers = {"layers": [{"w": "still", "b": "moving"}, *[{"w": "moving", "b": "moving"}] * 2]}
+    optimizer = optax.chain(optax.partition({"moving": optax.sgd(0.1, momentum=0.9), "still": optax.set_to_zero()},
+                                            layers), optax.ema(0.9))
+    return update_by(optimizer, model, plans=("dp=2 zero=3", "pp=2"))
 
 
 def clipped():
-    model = jax_losses.gpt()
-    return model, *update_by(optax.chain(optax.clip_by_global_norm(0.1), optax.adamw(0.01)), model)
+    """A tied embedding, and a norm over all gradients."""
+    return update_by(optax.chain(optax.clip_by_global_norm(0.1), optax.adamw(0.01)), jax_losses.gpt())
 
 
 def scan():
-    model = jax_losses.scan()
-    return model, *update_by(optax.adam(0.01), model)
+    """Stacked layers with checkpoints."""
+    return update_by(optax.adam(0.01), jax_losses.scan(), plans=("dp=2", "tp=2", "dp=2 zero=3", "pp=2"))
 
 
-CASES = [sgd, momentum, adamw, clipped, scan]
+def switch():
+    return update_by(optax.lion(0.01), jax_losses.switch(), plans=("dp=2 zero=2", "pp=2 microbatches=2"))
+
+
+def convolutions():
+    return update_by(optax.sgd(0.01), jax_losses.convolutions(), plans=("dp=2", "tp=2", "pp=2 microbatches=2"))
+
+
+def batch_norm():
+    """Running means beside the optimizer's states, and a metric."""
+    model = jax_losses.running()
+    optimizer = optax.adam(0.01)
+
+    def step(params, opt_state, batch):
+        function = jax.value_and_grad(model.loss, has_aux=True)
+        (loss, stats), gradients = function(params, opt_state["stats"], **batch)
+        updates, moments = optimizer.update(gradients, opt_state["moments"])
+        report = {"norm": optax.global_norm(gradients)}
+        return optax.apply_updates(params, updates), {"stats": stats, "moments": moments}, loss, report
+
+    return Training(model, step, {"stats": model.states, "moments": optimizer.init(model.params)},
+                    plans=("dp=2 zero=1", "tp=2"))
+
+
+CASES = [sgd, adamw, frozen, clipped, scan, switch, convolutions, batch_norm]
 
 
 def worst_difference(ours, theirs):
@@ -83,8 +124,7 @@ def worst_difference(ours, theirs):
 
 class Case:
     def __init__(self, build, args, folder):
-        self.model, self.step, self.opt_state = build()
-        self.args, self.folder = args, folder
+        self.training, self.args, self.folder = build(), args, folder
         self.problems = []
 
     def path(self, name):
@@ -103,8 +143,8 @@ class Case:
             self.problems.append(what)
 
     def check(self):
-        given = self.model
-        exported = pp.jax.export_step(self.step, given.params, self.opt_state, given.batch, labels=given.labels,
+        given, step, opt_state = self.training.model, self.training.step, self.training.opt_state
+        exported = pp.jax.export_step(step, given.params, opt_state, given.batch, labels=given.labels,
                                       dims=given.dims)
         exported.save(self.path("model.mlir"))
         exported.save_batches(self.folder, [jax.tree.map(np.asarray, given.batch)])
@@ -113,18 +153,18 @@ class Case:
         if code:
             self.problems.append(f"pp-run: exit code {code}\n{said[-3000:]}")
             return
-        trees, losses = (given.params, self.opt_state), []
+        trees, losses = (given.params, opt_state), []
         for _ in range(STEPS):
-            *trees, loss = jax.jit(self.step)(*trees, given.batch)[:3]
+            *trees, loss = jax.jit(step)(*trees, given.batch)[:3]
             losses.append(float(loss))
         with open(self.path("report.json")) as file:
             ours = [step["loss"] for step in json.load(file)["steps"]]
         self.judge("losses", max(abs(a - b) / abs(b) for a, b in zip(ours, losses)))
         after = exported.to_trees(load_file(self.path("after.safetensors")))
         self.judge("parameters", *worst_difference(after[0], trees[0]))
-        if jax.tree.leaves(self.opt_state):
+        if jax.tree.leaves(opt_state):
             self.judge("states", *worst_difference(after[1], trees[1]))
-        for plan in PLANS:
+        for plan in self.training.plans:
             code, said = self.run("--steps=2", "--verify", f"--parallelize={plan}")
             print(f"  {plan:24} {'FAILS' if code else 'verified'}", flush=True)
             if code:

@@ -59,6 +59,12 @@ void pp::attachPlan(ModuleOp module, PlanAttr plan) {
   MeshOp::create(builder, module.getLoc(), "mesh", plan.getMesh());
 }
 
+bool pp::isStepWithoutPlan(ModuleOp module) {
+  auto level = module->getAttrOfType<LevelAttr>(attrs::kLevel);
+  return level && level.getValue() == Level::Graph &&
+         !module->hasAttr(attrs::kPlan);
+}
+
 MeshOp pp::lookupMesh(ModuleOp module) {
   auto meshes = module.getOps<MeshOp>();
   return meshes.empty() ? MeshOp() : *meshes.begin();

@@ -71,6 +71,11 @@ const PlanKeyInfo *pp::lookupPlanKey(StringRef name) {
   return info == std::end(table) ? nullptr : info;
 }
 
+bool PlanKeyInfo::isOfTraining() const {
+  return llvm::is_contained(
+      {"pp-lower-precision", "pp-differentiate", "pp-add-optimizer"}, obeyedBy);
+}
+
 SmallVector<PlanKey, 3> PlanKeyInfo::getNeeded() const {
   SmallVector<PlanKey, 3> keys;
   if (needsDevices())

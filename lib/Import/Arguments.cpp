@@ -31,26 +31,34 @@ struct Argument {
 // Names
 //===----------------------------------------------------------------------===//
 
+static std::string dropRoot(const ArgumentPath &path) {
+  if (path.path.empty())
+    return path.root;
+  StringRef rest = path.path;
+  rest.consume_front("params.");
+  return rest.str();
+}
+
 /// The shorter name is that without the root, unless two arguments would share
-/// it. Flax has its parameters below another `params`.
-static void shortenNames(MutableArrayRef<Argument> arguments) {
+/// it. Flax has its parameters below another `params`. States of an optimizer
+/// are numbered: these keep their root.
+static void shortenNames(MutableArrayRef<Argument> arguments,
+                         ArrayRef<Role> others) {
   llvm::StringMap<int> counts;
-  auto shorten = [](const ArgumentPath &path) {
-    if (path.path.empty())
-      return path.root;
-    StringRef rest = path.path;
-    rest.consume_front("params.");
-    return rest.str();
-  };
   for (const Argument &argument : arguments)
-    ++counts[shorten(argument.path)];
-  for (Argument &argument : arguments) {
-    const std::string name = shorten(argument.path);
-    argument.name = counts[name] == 1 ? name : argument.path.whole();
+    ++counts[dropRoot(argument.path)];
+  for (auto [index, argument] : llvm::enumerate(arguments)) {
+    const std::string name = dropRoot(argument.path);
+    const bool isNumbered = index < others.size() &&
+                            others[index] == Role::State &&
+                            llvm::isDigit(name.front());
+    argument.name =
+        counts[name] == 1 && !isNumbered ? name : argument.path.whole();
   }
 }
 
-static SmallVector<Argument> findNames(func::FuncOp main) {
+static SmallVector<Argument> findNames(func::FuncOp main,
+                                       ArrayRef<Role> others) {
   SmallVector<Argument> arguments;
   for (BlockArgument argument : main.getArguments()) {
     auto named = dyn_cast<NameLoc>(argument.getLoc());
@@ -61,7 +69,7 @@ static SmallVector<Argument> findNames(func::FuncOp main) {
       arguments.back().path = {"arg" + std::to_string(argument.getArgNumber()),
                                ""};
   }
-  shortenNames(arguments);
+  shortenNames(arguments, others);
   return arguments;
 }
 
@@ -121,8 +129,11 @@ static LogicalResult giveRole(func::FuncOp main, ArrayRef<std::string> names,
 }
 
 static LogicalResult findRoles(func::FuncOp main, const Roles &roles,
+                               ArrayRef<Role> others,
                                MutableArrayRef<Argument> arguments) {
-  if (roles.inputs.empty() && roles.labels.empty()) {
+  for (auto [argument, role] : llvm::zip(arguments, others))
+    argument.role = role;
+  if (others.empty() && roles.inputs.empty() && roles.labels.empty()) {
     InFlightDiagnostic error = main.emitError(
         "expects --inputs=NAME,... and --labels=NAME,..., the arguments that "
         "are no parameters, got neither; arguments are ");
@@ -174,7 +185,27 @@ static LogicalResult verify(BlockArgument value, const Argument &argument) {
   return success();
 }
 
-static DictionaryAttr describe(BlockArgument value, const Argument &argument) {
+/// The parameter that a state belongs to, as a moment does: of the same type,
+/// at the same path below another root. Null if there is none.
+static const Argument *findOwner(func::FuncOp main, unsigned index,
+                                 ArrayRef<Argument> arguments) {
+  const Argument &state = arguments[index];
+  const Argument *owner = nullptr;
+  for (auto [number, argument] : llvm::enumerate(arguments)) {
+    const std::string path = dropRoot(argument.path);
+    if (argument.role.value_or(Role::Param) == Role::Param &&
+        !argument.path.path.empty() &&
+        main.getArgument(number).getType() ==
+            main.getArgument(index).getType() &&
+        StringRef(state.path.path).ends_with("." + path) &&
+        (!owner || dropRoot(owner->path).size() < path.size()))
+      owner = &argument;
+  }
+  return owner;
+}
+
+static DictionaryAttr describe(BlockArgument value, const Argument &argument,
+                               const Argument *owner) {
   Builder builder(value.getContext());
   const Role role = argument.role.value_or(Role::Param);
   NamedAttrList attributes;
@@ -183,20 +214,27 @@ static DictionaryAttr describe(BlockArgument value, const Argument &argument) {
   if (role == Role::Param || role == Role::State)
     attributes.set(
         attrs::kInit,
-        guessInit(argument.name, cast<RankedTensorType>(value.getType())));
+        owner ? InitAttr::get(value.getContext(), InitKind::Zeros, 0, 0)
+              : guessInit(argument.name,
+                          cast<RankedTensorType>(value.getType())));
+  if (owner)
+    attributes.set(attrs::kParameter, builder.getStringAttr(owner->name));
   if (!argument.dims.empty())
     attributes.set(attrs::kDims, builder.getStrArrayAttr(argument.dims));
   return attributes.getDictionary(value.getContext());
 }
 
 FailureOr<SmallVector<DictionaryAttr>>
-pp::hlo::describeArguments(func::FuncOp main, const Roles &roles) {
-  SmallVector<Argument> arguments = findNames(main);
-  if (failed(findRoles(main, roles, arguments)))
+pp::hlo::describeArguments(func::FuncOp main, const Roles &roles,
+                           ArrayRef<Role> others) {
+  SmallVector<Argument> arguments = findNames(main, others);
+  if (failed(findRoles(main, roles, others, arguments)))
     return failure();
   SmallVector<DictionaryAttr> result;
   llvm::StringSet<> names;
-  for (auto [value, argument] : llvm::zip_equal(main.getArguments(), arguments))
+  for (auto [value, argument] :
+       llvm::zip_equal(main.getArguments(), arguments)) {
+    const bool isOfStep = !others.empty() && argument.role == Role::State;
     if (!names.insert(argument.name).second)
       return emitError(value.getLoc())
              << "expects arguments of different names, got two called '"
@@ -204,7 +242,11 @@ pp::hlo::describeArguments(func::FuncOp main, const Roles &roles) {
     else if (failed(verify(value, argument)))
       return failure();
     else
-      result.push_back(describe(value, argument));
+      result.push_back(
+          describe(value, argument,
+                   isOfStep ? findOwner(main, value.getArgNumber(), arguments)
+                            : nullptr));
+  }
   return result;
 }
 

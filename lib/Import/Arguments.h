@@ -20,10 +20,12 @@ struct Roles {
   llvm::ArrayRef<std::string> inputs, labels, states;
 };
 
-/// The attributes of each argument of `main`. Reports a role of no argument,
-/// and one that no type allows.
+/// The attributes of each argument of `main`. Arguments that no option names
+/// have the roles `others`; of a loss, whose `others` are empty, they are
+/// parameters. Reports a role of no argument, and one that no type allows.
 mlir::FailureOr<llvm::SmallVector<mlir::DictionaryAttr>>
-describeArguments(mlir::func::FuncOp main, const Roles &roles);
+describeArguments(mlir::func::FuncOp main, const Roles &roles,
+                  llvm::ArrayRef<Role> others);
 
 /// For each argument, the number of the result that is its new value, or 0: a
 /// later one of the same type than those before it, and of the same path where

@@ -74,7 +74,7 @@ struct Places {
 struct Window {
   Ints strides, low, high, lhsDilation, rhsDilation;
   bool reverse = false;
-  int64_t groups = 1;
+  int64_t groups = 1, batchGroups = 1;
 };
 
 } // namespace
@@ -114,9 +114,10 @@ static FailureOr<Window> findWindow(HloOp op, size_t spatial) {
       failed(rhsDilation) || failed(reversal) || failed(groups) ||
       failed(batchGroups))
     return failure();
-  if (*batchGroups != 1)
-    return op.failAt("batch_group_count", "1");
-  Window window{*strides, {}, {}, *lhsDilation, *rhsDilation, false, *groups};
+  if (*batchGroups != 1 && *groups != 1)
+    return op.failAt("batch_group_count", "1 beside a feature_group_count");
+  Window window{*strides,     {},    {},      *lhsDilation,
+                *rhsDilation, false, *groups, *batchGroups};
   for (size_t dim = 0; dim < spatial; ++dim) {
     window.low.push_back((*padding)[2 * dim]);
     window.high.push_back((*padding)[2 * dim + 1]);
@@ -144,13 +145,32 @@ static LogicalResult splitGroups(Convolved &operand, int64_t dim,
   Ints shape(graph.shapeOf(operand.value));
   if (groups < 1 || shape[dim] % groups != 0)
     return emitError(graph.getLoc(),
-                     "expects a feature_group_count that divides the "
-                     "features, got ")
+                     "expects a number of groups that divides the features or "
+                     "images, got ")
            << groups << " for " << shape[dim];
   shape[dim] /= groups;
   shape.insert(shape.begin() + dim, groups);
   operand.value = graph.reshape(operand.value, shape);
   auto move = [&](int64_t &place) { place += place >= dim; };
+  move(operand.places.first);
+  move(operand.places.second);
+  llvm::for_each(operand.places.spatial, move);
+  return success(bool(operand.value));
+}
+
+/// Moves the groups, which stand before the images, before the features.
+static LogicalResult moveGroups(Convolved &operand, Conversion &graph) {
+  const int64_t from = operand.places.first - 1;
+  int64_t to = operand.places.second;
+  auto order = llvm::to_vector(
+      llvm::seq<int64_t>(0, graph.typeOf(operand.value).getRank()));
+  order.erase(order.begin() + from);
+  to -= to > from;
+  order.insert(order.begin() + to, from);
+  operand.value = graph.transpose(operand.value, order);
+  auto move = [&](int64_t &place) {
+    place = llvm::find(order, place) - order.begin();
+  };
   move(operand.places.first);
   move(operand.places.second);
   llvm::for_each(operand.places.spatial, move);
@@ -181,7 +201,7 @@ static FailureOr<std::array<Places, 3>> findAllPlaces(HloOp op) {
 static Value makeConvolution(const Convolved &x, const Convolved &kernel,
                              const Window &window, ArrayRef<int64_t> shape,
                              RankedTensorType type, Conversion &graph) {
-  const bool isGrouped = window.groups != 1;
+  const bool isGrouped = window.groups != 1 || window.batchGroups != 1;
   // Groups stand before the features.
   const Ints lhsBatch = isGrouped ? Ints{x.places.second - 1} : Ints();
   const Ints rhsBatch = isGrouped ? Ints{kernel.places.second - 1} : Ints();
@@ -220,9 +240,15 @@ static Value convertConvolution(HloOp op, Conversion &graph) {
   RankedTensorType type = graph.resultType(op);
   if (failed(alignElements(op, x.value, kernel.value, graph)))
     return {};
-  const int64_t groups = window->groups;
-  if (groups != 1 &&
-      (failed(splitGroups(x, ofX.second, groups, graph)) ||
+  // Groups of images convolve with groups of features as groups of features do.
+  const int64_t ofImages = window->batchGroups;
+  if (ofImages != 1 && (failed(splitGroups(x, ofX.first, ofImages, graph)) ||
+                        failed(moveGroups(x, graph))))
+    return {};
+  const int64_t groups = std::max(window->groups, ofImages);
+  if ((window->groups != 1 &&
+       failed(splitGroups(x, ofX.second, groups, graph))) ||
+      (groups != 1 &&
        failed(splitGroups(kernel, ofKernel.second, groups, graph))))
     return {};
   Ints shape{type.getDimSize(ofResult.first),

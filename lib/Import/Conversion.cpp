@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "Conversion.h"
 #include "SourceNames.h"
+#include "pp/IR/Model.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
 using namespace pp;
@@ -73,9 +75,10 @@ LogicalResult Conversion::checkTypes(HloOp op) {
 // Making ops
 //===----------------------------------------------------------------------===//
 
-Conversion::Conversion(ModuleOp source, Block &target)
+Conversion::Conversion(ModuleOp source, Block &target, bool marksGradients)
     : symbols(source), builder(source.getContext()), loc(source.getLoc()),
-      callPlace(UnknownLoc::get(source.getContext())) {
+      callPlace(UnknownLoc::get(source.getContext())),
+      marksGradients(marksGradients) {
   builder.setInsertionPointToEnd(&target);
   addElementwise(handlers);
   addBits(handlers);
@@ -90,6 +93,8 @@ Conversion::Conversion(ModuleOp source, Block &target)
 }
 
 Value Conversion::check(Operation *op) {
+  if (isOfGradient)
+    setKind(op, Kind::InputGradient);
   return ++made <= kMostOps && succeeded(verify(op)) ? op->getResult(0)
                                                      : Value();
 }
@@ -280,8 +285,7 @@ static StringRef advise(StringRef name) {
        "export the loss of one device, without shard_map"},
       {"all_to_all", "export the loss of one device, without shard_map"},
       {"sdy.manual_computation",
-       "export the loss of one device, without shard_map"},
-      {"select_and_scatter", "export the loss alone: pp makes its gradients"}};
+       "export the loss of one device, without shard_map"}};
   for (auto [op, advice] : kAdvice)
     if (op == name)
       return advice;
@@ -308,6 +312,9 @@ LogicalResult Conversion::callHandler(HloOp op, Values &results) {
 
 LogicalResult Conversion::convertOp(HloOp op) {
   loc = locate(op);
+  const bool isAround = isOfGradient;
+  isOfGradient |= marksGradients && isInGradient(op->getLoc());
+  const auto leave = llvm::make_scope_exit([&] { isOfGradient = isAround; });
   if (failed(checkTypes(op)))
     return failure();
   Values results;

@@ -74,7 +74,9 @@ bool isIdentity(Value value, Reduction reduction);
 
 class Conversion {
 public:
-  Conversion(mlir::ModuleOp source, mlir::Block &target);
+  /// With `marksGradients`, ops of a gradient that JAX computed are of kind
+  /// input_gradient.
+  Conversion(mlir::ModuleOp source, mlir::Block &target, bool marksGradients);
 
   /// Inlines `function`, called from `call`, or from nowhere.
   LogicalResult inlineCall(mlir::func::FuncOp function,
@@ -184,6 +186,10 @@ private:
   llvm::SmallVector<int64_t> iterations;
   /// Whether a call around is marked: no gradient flows through what is made.
   bool stopsGradient = false;
+  const bool marksGradients;
+  /// Whether the op that is being converted, or a call around, is of a
+  /// gradient.
+  bool isOfGradient = false;
   llvm::DenseSet<Value> stacks;
   int64_t made = 0, loops = 0;
 };

@@ -2,15 +2,20 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a module of functions on StableHLO, the first result of whose @main is
-// the loss. Out: one function @main of level 1, which has the names and places
-// of the source as locations. Conversion.h says how ops are converted.
+// In: a module of functions on StableHLO, whose @main is the loss, or a step
+// that JAX differentiated. Out: one function @main of level 1, which has the
+// names and places of the source as locations. Conversion.h says how ops are
+// converted.
 //
 //===----------------------------------------------------------------------===//
 #include "Arguments.h"
 #include "Conversion.h"
 #include "Simplify.h"
+#include "TrainingStep.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/Transforms/CSE.h"
 #include "pp/IR/Model.h"
 #include "pp/Import/Passes.h"
 
@@ -104,32 +109,88 @@ static void nameArguments(func::FuncOp main,
     argument.setLoc(NameLoc::get(entry.getAs<StringAttr>(attrs::kName)));
 }
 
+static void setInterface(func::FuncOp main, func::FuncOp source,
+                         ArrayRef<Value> results,
+                         ArrayRef<DictionaryAttr> ofArguments,
+                         ArrayRef<DictionaryAttr> ofResults) {
+  OpBuilder builder = OpBuilder::atBlockEnd(&main.getBody().front());
+  func::ReturnOp::create(builder, source.getLoc(), results);
+  nameArguments(main, ofArguments);
+  setSignature(main, ofArguments, ofResults);
+}
+
+/// Ends `main` with the loss, numbers to report and new values.
+static LogicalResult finishStep(func::FuncOp main, func::FuncOp source,
+                                ArrayRef<Value> results, const Roles &roles) {
+  FailureOr<StepInterface> step = findStepInterface(source, main, results);
+  if (failed(step))
+    return failure();
+  FailureOr<SmallVector<DictionaryAttr>> attributes =
+      describeArguments(source, roles, step->roles);
+  if (failed(attributes))
+    return failure();
+  Values chosen;
+  SmallVector<DictionaryAttr> ofResults;
+  auto add = [&](unsigned result, Role role, StringRef name) {
+    chosen.push_back(results[result]);
+    ofResults.push_back(getResultAttrs(source.getContext(), role, name));
+  };
+  add(step->loss, Role::Loss, "loss");
+  for (const auto &[result, name] : step->metrics)
+    add(result, Role::Metric, name);
+  for (Role role : {Role::Param, Role::State, Role::Input, Role::Label})
+    for (auto [index, newValue] : llvm::enumerate(step->newValues)) {
+      DictionaryAttr argument = (*attributes)[index];
+      if (!newValue ||
+          argument.getAs<RoleAttr>(attrs::kRole).getValue() != role)
+        continue;
+      const StringRef name =
+          argument.getAs<StringAttr>(attrs::kName).getValue();
+      if (role != Role::Param && role != Role::State)
+        return source.emitError("expects --inputs and --labels of a batch, got "
+                                "'")
+               << name << "', of which the step returns a new value";
+      add(*newValue, role, name);
+    }
+  if (chosen.size() < results.size())
+    source.emitWarning("drops ")
+        << results.size() - chosen.size()
+        << " results that are neither numbers nor new values of arguments";
+  setInterface(main, source, chosen, *attributes, ofResults);
+  return success();
+}
+
 /// Ends `main` with the loss and gives it its signature.
 static LogicalResult finishMain(func::FuncOp main, func::FuncOp source,
                                 ArrayRef<Value> results, const Roles &roles) {
   FailureOr<SmallVector<DictionaryAttr>> attributes =
-      describeArguments(source, roles);
+      describeArguments(source, roles, /*others=*/{});
   if (failed(attributes))
     return failure();
   if (failed(verifyLoss(source, results)))
     return failure();
   SmallVector<DictionaryAttr> ofResults;
   Values chosen = chooseResults(source, results, *attributes, ofResults);
-  OpBuilder builder = OpBuilder::atBlockEnd(&main.getBody().front());
-  func::ReturnOp::create(builder, source.getLoc(), chosen);
-  nameArguments(main, *attributes);
-  setSignature(main, *attributes, ofResults);
+  setInterface(main, source, chosen, *attributes, ofResults);
   return success();
 }
 
+/// The plan chooses what is computed again: what jax.checkpoint repeats is
+/// merged with what it repeats.
+static void mergeEqual(func::FuncOp main) {
+  IRRewriter rewriter(main.getContext());
+  DominanceInfo dominance(main);
+  eliminateCommonSubExpressions(rewriter, dominance, main);
+}
+
 static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
-                                           const Roles &roles) {
+                                           const Roles &roles, bool isStep) {
   FailureOr<func::FuncOp> begun = beginMain(source);
   if (failed(begun))
     return failure();
   OwningOpRef<func::FuncOp> main = *begun;
   Block &block = main->getBody().front();
-  Conversion conversion(module, block);
+  Conversion conversion(module, block, /*marksGradients=*/isStep);
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
         const Location caller = conversion.getCallPlace();
@@ -141,12 +202,19 @@ static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
   Values results,
       arguments(block.getArguments().begin(), block.getArguments().end());
   if (failed(conversion.inlineCall(source, arguments, nullptr, results)) ||
-      failed(finishMain(*main, source, results, roles)))
+      failed(isStep ? finishStep(*main, source, results, roles)
+                    : finishMain(*main, source, results, roles)))
     return failure();
   eraseUnused(*main);
-  splitStackedParameters(*main, conversion.getStacks());
-  splitMergedColumns(*main);
+  if (!isStep) {
+    splitStackedParameters(*main, conversion.getStacks());
+    splitMergedColumns(*main);
+  }
   boundIndices(*main);
+  if (isStep) {
+    mergeEqual(*main);
+    markStep(*main);
+  }
   return main.release();
 }
 
@@ -167,8 +235,9 @@ struct ImportStableHLOPass
       module.emitError("expects a function @main with a body: the loss");
       return signalPassFailure();
     }
+    const bool isStep = isTrainingStep(source);
     FailureOr<func::FuncOp> main =
-        convertMain(module, source, {*inputs, *labels, *states});
+        convertMain(module, source, {*inputs, *labels, *states}, isStep);
     if (failed(main))
       return signalPassFailure();
     remarkShardings(module, source);
@@ -179,6 +248,9 @@ struct ImportStableHLOPass
     for (NamedAttribute attribute : module->getDiscardableAttrDictionary())
       module->removeDiscardableAttr(attribute.getName());
     module.setSymNameAttr(nullptr);
+    if (isStep)
+      module->setAttr(attrs::kLevel,
+                      LevelAttr::get(&getContext(), Level::Graph));
   }
 };
 

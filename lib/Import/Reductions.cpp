@@ -247,7 +247,40 @@ static Value convertReduceWindow(HloOp op, Conversion &graph) {
       windows->strides, windows->dilations, windows->low, windows->high);
 }
 
+/// Whether a region returns the op `name` on its two arguments, in `direction`
+/// if it compares.
+static bool computes(Region &region, StringRef name, StringRef direction) {
+  if (!region.hasOneBlock() || region.front().getOperations().size() != 2 ||
+      region.front().getNumArguments() != 2)
+    return false;
+  Operation &only = region.front().front(), &last = region.front().back();
+  return HloOp(&only).getName() == name && only.getNumResults() == 1 &&
+         llvm::equal(only.getOperands(), region.front().getArguments()) &&
+         llvm::equal(last.getOperands(), only.getResults()) &&
+         (direction.empty() ||
+          HloOp(&only).getWord("comparison_direction") == direction);
+}
+
+/// The gradient of a maximum over windows.
+static Value convertSelectAndScatter(HloOp op, Conversion &graph) {
+  FailureOr<Windows> windows = findWindows(op);
+  if (failed(windows))
+    return {};
+  if (op->getNumRegions() != 2 ||
+      !computes(op->getRegion(0), "compare", "GE") ||
+      !computes(op->getRegion(1), "add", "") ||
+      !isIdentity(graph.operand(op, 2), Reduction::Sum))
+    return op->emitError("cannot import stablehlo.select_and_scatter but the "
+                         "gradient of a maximum"),
+           Value();
+  return graph.make<SelectAndScatterOp>(
+      graph.resultType(op), graph.operand(op, 0), graph.operand(op, 1),
+      windows->dims, windows->sizes, windows->strides, windows->dilations,
+      windows->low, windows->high);
+}
+
 void pp::hlo::addReductions(Handlers &handlers) {
   handlers["reduce"] = {nullptr, convertReduce, -1};
   handlers["reduce_window"] = {convertReduceWindow, nullptr, 2};
+  handlers["select_and_scatter"] = {convertSelectAndScatter, nullptr, 3};
 }

@@ -86,8 +86,11 @@ static LogicalResult convertSort(HloOp op, Conversion &graph, Values &results) {
   const int64_t rank = op.getOperandType(0).getRank();
   FailureOr<int64_t> dim = op.getInt("dimension", rank - 1);
   std::optional<bool> largestFirst = findOrder(op);
-  if (failed(dim) || !largestFirst || failed(verifySigned(op)))
+  if (failed(dim) || !largestFirst)
     return failure();
+  // Only the keys are compared.
+  if (op.getOperandType(0).getElementType().isUnsignedInteger())
+    return verifySigned(op);
   if (*dim < 0 || *dim >= rank)
     return op.failAt("dimension", "one of the operands'");
   for (Type type : op->getOperandTypes())

@@ -72,6 +72,12 @@ bool pp::hlo::isInScope(Location loc, StringRef scope) {
   });
 }
 
+bool pp::hlo::isInGradient(Location loc) {
+  auto named = dyn_cast<NameLoc>(loc);
+  return named && named.getName().getValue().contains("transpose(jvp(") &&
+         !named.getName().getValue().contains("rematted_computation");
+}
+
 Location pp::hlo::findPlace(Location loc) {
   if (auto line = loc->findInstanceOf<FileLineColLoc>())
     return line;

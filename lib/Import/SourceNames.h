@@ -27,6 +27,10 @@ inline constexpr llvm::StringLiteral kStopGradient = "stop_gradient";
 /// Whether the location is in a scope of that name.
 bool isInScope(mlir::Location loc, llvm::StringRef scope);
 
+/// Whether JAX made an op at the location as part of a gradient, by transposing
+/// the derivative. What jax.checkpoint computes again is not.
+bool isInGradient(mlir::Location loc);
+
 /// One below the other, as `h.0` and `attn`; either may be empty.
 std::string joinNames(llvm::StringRef outer, llvm::StringRef inner);
 

@@ -340,6 +340,9 @@ getShapes(DictionaryAttr attributes, RankedTensorType type) {
 
 LogicalResult ArtifactBuilder::addArguments() {
   FunctionType function = main.getFunctionType();
+  // A step that brings its update keeps what that needs with the model.
+  auto plan = module->getAttrOfType<PlanAttr>(attrs::kPlan);
+  const bool hasOwnUpdate = plan && !plan.getOptimizer();
   for (auto [index, type] : llvm::enumerate(function.getInputs())) {
     auto tensor = cast<RankedTensorType>(type);
     DictionaryAttr attributes = main.getArgAttrDict(index);
@@ -367,8 +370,9 @@ LogicalResult ArtifactBuilder::addArguments() {
       entry->batch = getBatchDim(main, index).value_or(-1);
     entry->is_models =
         entry->role == ppx::Role_param ||
-        (entry->role == ppx::Role_state && !attributes.get(attrs::kParameter) &&
-         !StringRef(entry->name).starts_with("optimizer."));
+        (entry->role == ppx::Role_state &&
+         (hasOwnUpdate || (!attributes.get(attrs::kParameter) &&
+                           !StringRef(entry->name).starts_with("optimizer."))));
     entry->sharding = convertSharding(
         attributes.getAs<ShardingAttr>(attrs::kSharding), tensor.getRank());
     if (auto init = attributes.getAs<InitAttr>(attrs::kInit)) {

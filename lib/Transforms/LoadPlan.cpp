@@ -109,9 +109,18 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
       return signalPassFailure();
     }
     PlanAttr plan = parse(*text);
-    if (!plan)
+    if (!plan || failed(checkFitsStep(plan)))
       return signalPassFailure();
     attachPlan(module, plan);
+  }
+
+  LogicalResult checkFitsStep(PlanAttr plan) {
+    if (!plan.getOptimizer() || !isStepWithoutPlan(getOperation()))
+      return success();
+    return getOperation().emitError(
+               "expects a plan without an optimizer for a training step, which "
+               "has an update of its own, got ")
+           << plan.getOptimizer();
   }
 
   /// The plan that `text` holds; reports why there is none.

@@ -106,6 +106,7 @@ std::string readWord(StringRef name, StringRef value,
     return level ? "" : "graph, spmd, pipeline or program";
   }
   const PlanKeyInfo &info = *lookupPlanKey(name);
+  options.hasDefaultOptimizer &= info.key != PlanKey::Optimizer;
   options.plan.set(info.key, value);
   return explainMisfit(info, value);
 }

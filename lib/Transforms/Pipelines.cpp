@@ -58,6 +58,24 @@ static void addEvaluation(OpPassManager &manager, const std::string &predict) {
   addFolding(manager);
 }
 
+static void addPlan(OpPassManager &manager, const PipelineOptions &options) {
+  if (!options.planFile.empty())
+    manager.addPass(createLoadPlan({options.planFile}));
+  else
+    manager.addPass(createMakePlan(options.plan));
+}
+
+/// From a step that comes with gradients and update to one with a plan, too.
+static void addStepPasses(OpPassManager &manager, PipelineOptions options) {
+  if (options.hasDefaultOptimizer)
+    options.plan.unset(PlanKey::Optimizer);
+  addPlan(manager, options);
+  manager.addPass(createVerifyGraph());
+  manager.addPass(createDigestModel());
+  addFolding(manager);
+  manager.addPass(createVerifyGraph());
+}
+
 /// From a model's loss to the whole step, still for one device.
 static void addGraphPasses(OpPassManager &manager,
                            const PipelineOptions &options, bool hasPlan) {
@@ -68,10 +86,8 @@ static void addGraphPasses(OpPassManager &manager,
   manager.addPass(createNameHeads());
 
   // Every decision is in the plan before the first pass that obeys one.
-  if (!options.planFile.empty())
-    manager.addPass(createLoadPlan({options.planFile}));
-  else if (options.givesPlan || !hasPlan)
-    manager.addPass(createMakePlan(options.plan));
+  if (options.givesPlan || !hasPlan)
+    addPlan(manager, options);
 
   if (options.evaluates)
     addEvaluation(manager, options.predict);
@@ -189,7 +205,9 @@ static void addEntryCheck(OpPassManager &manager, Level level,
 
 void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
                        std::optional<Level> from, bool hasPlan) {
-  if (from)
+  if (from == Level::Graph && !hasPlan)
+    addStepPasses(manager, options);
+  else if (from)
     addEntryCheck(manager, *from, options);
   auto isNeeded = [&](Level level) {
     return level <= options.stopAfter && (!from || *from < level);
@@ -305,6 +323,8 @@ struct ParallelizePass : PassWrapper<ParallelizePass, OperationPass<ModuleOp>> {
 
   /// A module of `level` has its plan, and no pass leads back.
   LogicalResult checkGoesOn(Level level) {
+    if (isStepWithoutPlan(getOperation()))
+      return success();
     if (!options.givesPlan && options.stopAfter >= level)
       return success();
     InFlightDiagnostic diagnostic = getOperation().emitError("pp-parallelize ");

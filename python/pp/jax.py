@@ -4,7 +4,11 @@
 #
 # JAX lowers the loss to StableHLO, and pp-opt imports it. Here is what StableHLO
 # does not say: where gradients stop, and which array is which parameter.
-"""pp.jax.export(loss, params, example_batch) makes a model of pp."""
+"""pp.jax.export(loss, params, example_batch) makes a model of pp.
+
+pp.jax.export_step(step, params, opt_state, example_batch) makes a training step
+of pp of one that JAX differentiates and optax updates.
+"""
 
 import contextlib
 import inspect
@@ -58,12 +62,43 @@ def export(loss, params, example_batch, *, states=None, labels=None, dims=None):
     if not roles["inputs"] + roles["labels"] or not _reads(lowered, "params"):
         raise ExportError(f"expects a loss that depends on params and on the batch, {names}, got one that reads "
                           "nothing of " + ("params" if roles["inputs"] + roles["labels"] else "the batch"))
+    trees = {"params": params} if states is None else {"params": params, "states": states}
+    return _import(lowered, roles, trees, names)
+
+
+def export_step(step, params, opt_state, example_batch, *, labels=None, dims=None):
+    """A whole training step as a pp.Model, with the gradients and the update of JAX.
+
+    It is step(params, opt_state, *example_batch), or step(params, opt_state,
+    example_batch) for a dict, which returns (params, opt_state, loss), and further
+    numbers in a dict behind it if there are any. `opt_state` is any pytree of what
+    one step passes to the next. `labels` and `dims` are those of export().
+    """
+    batch = _name_batch(step, example_batch, 2)
+    names = list(batch)
+    roles = _choose_roles(batch, labels, dims or {}, isinstance(example_batch, dict))
+
+    def main(params, opt_state, batch):
+        return step(params, opt_state, *([batch] if isinstance(example_batch, dict) else (batch[n] for n in names)))
+
+    try:
+        lowered = jax.jit(main, donate_argnums=(0, 1)).lower(params, opt_state, batch)
+    except jax.errors.JAXTypeError as error:
+        raise ExportError(f"JAX refuses the step: {str(error).splitlines()[0]}") from error
+    _check_step(params, opt_state, lowered.out_info)
+    lowered = lowered.as_text(debug_info=True)
+    roles = {role: [entry for entry in entries if _reads(lowered, entry)] for role, entries in roles.items()}
+    return _import(lowered, roles, {"params": params, "opt_state": opt_state}, names)
+
+
+def _import(lowered, roles, trees, names):
+    """The model of StableHLO whose arguments are `trees` and entries of the batch called `names`."""
     text, said = _tools.call("pp-opt", "-", "--import=stablehlo", "--mlir-print-debuginfo", "-o", "-",
-                             *(f"--{role}={','.join(names)}" for role, names in roles.items() if names),
+                             *(f"--{role}={','.join(entries)}" for role, entries in roles.items() if entries),
                              given=lowered)
     arguments = read_arguments(text)
     kept = {name for name, argument in arguments.items() if argument.role in ("param", "state")}
-    trees = _Trees({"params": params, "states": states}, kept)
+    trees = _Trees(trees, kept)
     shapes = {name: argument.shape for name, argument in arguments.items() if name not in kept}
     order = [name for entry in names for name in shapes if re.fullmatch(rf"(batch\.)?{re.escape(entry)}(\..*)?", name)]
     model = Model(text, trees.tensors(), {name: shapes[name] for name in order}, trees.unused())
@@ -128,7 +163,35 @@ def _lower(main, params, states, batch, form):
             got = ", ".join(f"{r.dtype}{list(r.shape)}" for r in results) or "nothing"
             raise ExportError(f"expects {form} to return one floating-point number (then new states), got {got}: "
                               "reduce it, for example by .mean()")
+        if states is not None:
+            _check_states(states, lowered.out_info)
         return lowered.as_text(debug_info=True)
+
+
+def _check_states(states, results):
+    """New states take the places of the old ones."""
+    new = results[1] if isinstance(results, (tuple, list)) and len(results) == 2 else None
+    if jax.tree.structure(new) != jax.tree.structure(states):
+        raise ExportError("expects the loss and new states, in a pytree as that of states, "
+                          f"{jax.tree.structure(states)}, got {jax.tree.structure(results)}")
+    _check_types("states", states, new)
+
+
+def _check_step(params, opt_state, results):
+    new = list(results[:2]) if isinstance(results, (tuple, list)) and len(results) > 2 else None
+    if jax.tree.structure(new) != jax.tree.structure([params, opt_state]):
+        raise ExportError("expects step(params, opt_state, ...) to return (params, opt_state, loss), the first two in "
+                          f"pytrees as they came, got {jax.tree.structure(results)}")
+    _check_types("params", params, new[0])
+    _check_types("opt_state", opt_state, new[1])
+
+
+def _check_types(name, tree, new):
+    for (path, old), fresh in zip(jax.tree_util.tree_leaves_with_path(tree), jax.tree.leaves(new)):
+        if (np.shape(old), jax.numpy.result_type(old)) != (fresh.shape, fresh.dtype):
+            raise ExportError(f"expects new values of {name} to have the types of the old ones, got "
+                              f"{fresh.dtype}{list(fresh.shape)} for {name}{jax.tree_util.keystr(path)}, which is "
+                              f"{jax.numpy.result_type(old)}{list(np.shape(old))}: convert one")
 
 
 @jax.custom_vjp
@@ -231,7 +294,7 @@ class _Trees:
         return sorted(jax.tree_util.keystr(path[1:]) for path, leaf in self.paths if not self.places(path, leaf))
 
     def fill(self, tensors):
-        """params, or (params, states), with the arrays of `tensors` by name."""
+        """params, or (params, states or opt_state), with the arrays of `tensors` by name."""
         leaves = []
         for path, leaf in self.paths:
             places = self.places(path, leaf)
@@ -239,4 +302,5 @@ class _Trees:
             whole = leaf if not places else rows[0] if places[0][1] is ... else np.stack(rows)
             leaves.append(jax.numpy.asarray(whole).reshape(np.shape(leaf)))
         trees = jax.tree_util.tree_unflatten(self.structure, leaves)
-        return trees["params"] if trees["states"] is None else (trees["params"], trees["states"])
+        others = [tree for name, tree in trees.items() if name != "params"]
+        return (trees["params"], *others) if others else trees["params"]

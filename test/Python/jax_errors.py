@@ -73,6 +73,10 @@ CASES = [
      r"dims of entries of the batch, .* got \['z'\]"),
     (of_hidden(jnp.sin), PARAMS, (X, LABELS), {"dims": {"x": ("batch",)}},
      "a name for each dimension of 'batch.x'.*got batch"),
+    (lambda p, s, x, y: (jnp.sum(x @ p["w"]) * s["n"][0], {"n": s["n"].astype(jnp.int32)}), PARAMS, (X, LABELS),
+     {"states": {"n": jnp.ones(2)}}, r"types of the old ones, got int32\[2\] for states\['n'\], which is float32\[2\]: convert"),
+    (lambda p, s, x, y: jnp.sum(x @ p["w"]) * s["n"], PARAMS, (X, LABELS), {"states": {"n": jnp.ones(())}},
+     r"the loss and new states, in a pytree as that of states, .*\{'n'"),
     (lambda p, b: jnp.sum(b["a,b"] @ p["w"]), PARAMS, {"a,b": X}, {}, "called by letters, .* got 'a,b'"),
 ]
 

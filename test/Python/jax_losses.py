@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", "cpu")
 
 
@@ -233,6 +232,33 @@ def experts():
     return Model(loss, params, batch, ("y",))
 
 
+def switch():
+    """The best expert of each token, with a capacity, by one-hot products; a loss for balance."""
+    draw = Draw()
+    count, capacity = 4, 3
+    params = {"embed": draw.floats(VOCAB, HIDDEN, scale=1), "router": draw.floats(HIDDEN, count),
+              "up": draw.floats(count, HIDDEN, 32), "down": draw.floats(count, 32, HIDDEN),
+              "head": draw.floats(HIDDEN, VOCAB)}
+    batch = {name: draw.integers(VOCAB, BATCH, SEQ) for name in ("tokens", "labels")}
+
+    def loss(params, tokens, labels):
+        x = params["embed"][tokens]
+        shares = jax.nn.softmax(x @ params["router"])
+        chosen = jax.nn.one_hot(jnp.argmax(shares, axis=-1), count, dtype=x.dtype)
+        balance = count * jnp.mean(jnp.sum(chosen.mean(1) * shares.mean(1), axis=-1))
+        place = (jnp.cumsum(chosen, axis=1) - 1) * chosen
+        kept = chosen * (place < capacity)
+        slots = jax.nn.one_hot(place.astype(jnp.int32), capacity, dtype=x.dtype) * kept[..., None]
+        sent = jnp.einsum("bsec,bsd->becd", slots, x)
+        inner = jax.nn.relu(jnp.einsum("becd,edf->becf", sent, params["up"]))
+        back = jnp.einsum("becf,efd->becd", inner, params["down"])
+        weight = jnp.max(shares, axis=-1, keepdims=True)
+        x = x + jnp.einsum("bsec,becd->bsd", slots, back) * weight
+        return cross_entropy(x @ params["head"], labels) + 0.01 * balance
+
+    return Model(loss, params, batch)
+
+
 def ops():
     """Dropout, sorts, sums at indices, a recurrence, a branch on data, a stopped gradient."""
     draw = Draw()
@@ -273,40 +299,4 @@ def running():
     return Model(loss, params, batch, ("y",), states, partitions=("dp=2", "tp=2"))
 
 
-def flax_scan():
-    """A Flax transformer whose layers nn.scan stacks; null without Flax."""
-    try:
-        from flax import linen
-    except ImportError:
-        return None
-
-    class Block(linen.Module):
-        @linen.compact
-        def __call__(self, x, _):
-            y = linen.LayerNorm(param_dtype=x.dtype)(x)
-            x = x + linen.MultiHeadDotProductAttention(num_heads=HEADS, param_dtype=x.dtype)(
-                y, mask=linen.make_causal_mask(x[..., 0]))
-            y = linen.Dense(4 * HIDDEN, param_dtype=x.dtype)(linen.RMSNorm(param_dtype=x.dtype)(x))
-            return x + linen.Dense(HIDDEN, param_dtype=x.dtype)(linen.gelu(y)), None
-
-    class Transformer(linen.Module):
-        @linen.compact
-        def __call__(self, tokens):
-            x = linen.Embed(VOCAB, HIDDEN, param_dtype=jnp.float64, name="embed")(tokens)
-            layers = linen.scan(linen.remat(Block), variable_axes={"params": 0},
-                                split_rngs={"params": True}, length=LAYERS)
-            x, _ = layers(name="layers")(x, None)
-            return linen.Dense(VOCAB, param_dtype=x.dtype, name="head")(x)
-
-    draw = Draw()
-    batch = {name: draw.integers(VOCAB, BATCH, SEQ) for name in ("tokens", "labels")}
-    model = Transformer()
-    params = model.init(jax.random.key(0), batch["tokens"])
-
-    def loss(params, tokens, labels):
-        return cross_entropy(model.apply(params, tokens), labels)
-
-    return Model(loss, params, batch)
-
-
-CASES = [mlp, gpt, scan, llama, convolutions, experts, ops, running, flax_scan]
+CASES = [mlp, gpt, scan, llama, convolutions, experts, switch, ops, running]

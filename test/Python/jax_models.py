@@ -3,15 +3,16 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# For each loss of jax_losses.py, in f64: its value, every gradient and new state,
-# and --verify under plans. The gradient is what a step of plain descent takes
-# away. The generic form of StableHLO has to give the same model. Needs JAX;
-# without it the test is skipped.
+# For each loss of jax_losses.py and flax_losses.py, in f64 and f32: its value,
+# every gradient and new state; in f64 also --verify under plans. The gradient is
+# what a step of plain descent takes away. The generic form of StableHLO has to
+# give the same model. Needs JAX; without it the test is skipped.
 """Compares exported losses with JAX.
 
   jax_models.py --bin=build/bin --case=gpt,scan
 """
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -28,21 +29,24 @@ from safetensors.numpy import load_file
 import jax_losses
 import pp
 
-BOUND = 1e-10  # relative, of a tensor's Euclidean norm
+# Relative, of a tensor's Euclidean norm; and the part of all tensors' norm below which one counts as that part.
+BOUNDS = {"f64": (1e-10, 1e-6), "f32": (1e-5, 1e-3)}
+RATE = 2.0**20  # so large that the parameter's rounding does not hide the gradient
 
 
-def worst_difference(ours, theirs):
-    """The largest |ours - theirs| / max(|theirs|, 1e-6 |all|) of the leaves of trees, as --verify has it."""
+def worst_difference(ours, theirs, least):
+    """The largest |ours - theirs| / max(|theirs|, least |all|) of the leaves of trees, as --verify has it."""
     norm = lambda value: float(np.linalg.norm(np.ravel(value)))
     ours, theirs = (jax.tree_util.tree_leaves_with_path(tree) for tree in (ours, theirs))
-    least = 1e-6 * sum(norm(value)**2 for _, value in theirs)**0.5
+    least *= sum(norm(value)**2 for _, value in theirs)**0.5
     return max((norm(a - b) / max(norm(b), least, 1e-300), jax.tree_util.keystr(path))
                for (path, b), (_, a) in zip(theirs, ours))
 
 
 class Case:
-    def __init__(self, build, args, folder):
-        self.name, self.loss, self.args, self.folder = build.__name__, build(), args, folder
+    def __init__(self, build, precision, args, folder):
+        self.loss, self.precision, self.args, self.folder = build(), precision, args, folder
+        self.bound, self.least = BOUNDS[precision]
         self.problems = []
 
     def path(self, name):
@@ -56,8 +60,8 @@ class Case:
         return done
 
     def judge(self, what, error, name=""):
-        print(f"  {what:24} {error:.1e} {'ok' if error <= BOUND else 'DIFFERS ' + name}", flush=True)
-        if not error <= BOUND:
+        print(f"  {what:24} {error:.1e} {'ok' if error <= self.bound else 'DIFFERS ' + name}", flush=True)
+        if not error <= self.bound:
             self.problems.append(what)
 
     def check(self):
@@ -67,12 +71,13 @@ class Case:
                               labels=case.labels, dims=case.dims)
         model.save(self.path("model.mlir"))
         model.save_batches(self.folder, [tuple(np.asarray(value) for value in case.batch.values())])
-        self.check_generic_form(case, given)
+        if self.precision == "f64":
+            self.check_generic_form(case, given)
         value, gradients = jax.jit(jax.value_and_grad(case.loss, has_aux=case.states is not None))(
             *given, *case.batch.values())
         value, states = value if case.states is not None else (value, None)
         self.call("pp-run", self.path("model.mlir"), f"--data=npy:{self.folder}", "--quiet", "--steps=1",
-                  f"--parameters={self.path('model.safetensors')}", "--parallelize=optimizer=sgd lr=1",
+                  f"--parameters={self.path('model.safetensors')}", f"--parallelize=optimizer=sgd lr={RATE:.0f}",
                   f"--save={self.path('after.safetensors')}", f"--report={self.path('report.json')}")
         if self.problems:
             return
@@ -81,11 +86,11 @@ class Case:
         self.judge("loss", abs(ours - float(value)) / abs(float(value)))
         after = model.to_trees(load_file(self.path("after.safetensors")))
         after, new = after if case.states is not None else (after, None)
-        taken = jax.tree.map(lambda a, b: np.asarray(a) - np.asarray(b), case.params, after)
-        self.judge("gradients", *worst_difference(taken, gradients))
+        taken = jax.tree.map(lambda a, b: (np.asarray(a) - np.asarray(b)) / RATE, case.params, after)
+        self.judge("gradients", *worst_difference(taken, gradients, self.least))
         if states is not None:
-            self.judge("states", *worst_difference(new, states))
-        for plan in case.partitions:
+            self.judge("states", *worst_difference(new, states, self.least))
+        for plan in case.partitions if self.precision == "f64" else ():
             done = self.call("pp-run", self.path("model.mlir"), f"--data=npy:{self.folder}", "--quiet", "--steps=1",
                              f"--parameters={self.path('model.safetensors')}", "--verify",
                              f"--parallelize={plan} optimizer=sgd lr=0.1")
@@ -107,6 +112,15 @@ class Case:
             self.problems.append("expects the same model of both forms of StableHLO")
 
 
+def flax_cases():
+    try:
+        import flax_losses
+    except ModuleNotFoundError:
+        print("left out: the cases of Flax, which is not installed")
+        return []
+    return flax_losses.CASES
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="folder of pp's tools")
@@ -114,22 +128,20 @@ def main():
     args = parser.parse_args()
     os.environ["PP_BIN"] = os.path.abspath(args.bin)
     failed = []
-    for build in jax_losses.CASES:
+    for build, precision in itertools.product(jax_losses.CASES + flax_cases(), BOUNDS):
         if args.case and build.__name__ not in args.case.split(","):
             continue
-        print(build.__name__, flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            case = Case(build, args, folder)
-            if not case.loss:
-                print("  left out: not installed")
-                continue
+        name = f"{build.__name__} in {precision}"
+        print(name, flush=True)
+        with tempfile.TemporaryDirectory() as folder, jax.enable_x64(precision == "f64"):
+            case = Case(build, precision, args, folder)
             try:
                 case.check()
             except pp.ExportError as error:
                 case.problems.append(str(error))
             if case.problems:
                 print(*case.problems, sep="\n")
-                failed.append(case.name)
+                failed.append(name)
     print(f"failed: {', '.join(failed)}" if failed else "all agree")
     return 1 if failed else 0
 

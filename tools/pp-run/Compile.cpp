@@ -198,7 +198,7 @@ static Status checkTarget(mlir::ModuleOp module, const std::string &target) {
 
 Expected<Compiled> SourceModule::compile(const std::string &parallelize,
                                          Variant variant, Kernels kernels) {
-  if (!isModel() && !parallelize.empty())
+  if (!takesPlan() && !parallelize.empty())
     return Status(ExitCode::usage,
                   "--parallelize expects a model, got a module that has a "
                   "plan; to change the plan, write it with pp-opt --emit=plan, "
@@ -397,6 +397,10 @@ SourceModule::findPlanThatFits(const std::string &parallelize, uint64_t limit,
 }
 
 bool SourceModule::isModel() const { return !pp::getLevel(*state->module); }
+
+bool SourceModule::takesPlan() const {
+  return isModel() || pp::isStepWithoutPlan(*state->module);
+}
 
 bool SourceModule::isUnpartitioned() const {
   return isModel() || pp::getLevel(*state->module) == pp::Level::Graph;

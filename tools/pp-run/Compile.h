@@ -139,6 +139,10 @@ public:
   /// with gradients, or for another mesh.
   bool isModel() const;
 
+  /// Whether it can be made for any mesh: a model, or a training step without a
+  /// plan.
+  bool takesPlan() const;
+
   /// Whether it is whole on one device: a model, or its step of level graph.
   bool isUnpartitioned() const;
 

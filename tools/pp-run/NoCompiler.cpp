@@ -64,6 +64,7 @@ std::optional<PlanTrial> SourceModule::findPlanThatFits(const std::string &,
 }
 
 bool SourceModule::isModel() const { return false; }
+bool SourceModule::takesPlan() const { return false; }
 bool SourceModule::isUnpartitioned() const { return false; }
 
 std::map<std::string, std::string> SourceModule::parameterTypes() const {

@@ -274,12 +274,13 @@ pp::run::startSession(const Compiled &program, const Start &start) {
 /// Whether the comparison is possible. Prepares a reference, of that file.
 static Status prepare(const Compared &compared, const std::string &reference) {
   if (!compared.reference) {
-    if (compared.module && compared.module->isModel())
+    if (compared.module && compared.module->takesPlan())
       return {};
     return Status(
         ExitCode::usage,
         "--verify expects a model, or --reference=MODEL to compare with, got " +
-            std::string(compared.module ? "a training step" : "an artifact"));
+            std::string(compared.module ? "a module with a plan"
+                                        : "an artifact"));
   }
   const ppx::ArtifactT &program = *compared.program.artifact;
   const auto inFile = [&](const Status &status) {

@@ -61,6 +61,10 @@ struct PlanKeyInfo {
   /// The keys of `onlyWith`, one of which suffices.
   llvm::SmallVector<PlanKey, 3> getNeeded() const;
 
+  /// Whether a pass obeys it that makes gradients or the update of a model, so
+  /// that it says nothing of a step that has these.
+  bool isOfTraining() const;
+
   bool needsDevices() const { return onlyWith == "devices"; }
 
   /// True if the plan stores it under its key.
@@ -107,6 +111,7 @@ public:
   /// `value` need not fit; check() finds it.
   void set(PlanKey key, llvm::StringRef value) { values[key] = value.str(); }
   void set(PlanKey key, int64_t value) { values[key] = std::to_string(value); }
+  void unset(PlanKey key) { values.erase(key); }
   bool isSet(PlanKey key) const { return values.count(key) != 0; }
   /// The same, but false for an axis of one device.
   bool isPresent(PlanKey key) const;

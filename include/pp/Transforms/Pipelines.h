@@ -23,6 +23,9 @@ inline constexpr llvm::StringLiteral kParallelize = "pp-parallelize";
 struct PipelineOptions {
   /// The options of the plan.
   PlanOptions plan = {{PlanKey::Optimizer, "adamw"}};
+  /// Whether nobody asked for the optimizer in it; a step that has its own is
+  /// then no contradiction.
+  bool hasDefaultOptimizer = true;
   /// A file with a `#pp.plan` to use instead; empty: none.
   std::string planFile;
   /// Whether a plan is given: then the module must have none yet.

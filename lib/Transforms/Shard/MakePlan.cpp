@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/Shard/MakePlan.h"
 #include "mlir/IR/Builders.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanText.h"
 #include "pp/Transforms/Passes.h"
@@ -21,6 +22,8 @@ namespace pp {
 } // namespace pp
 
 using Place = PlanKeyInfo::Place;
+
+static constexpr int kUsage = 2;
 
 static MeshAttr buildMesh(MLIRContext *context, const PlanOptions &options,
                           function_ref<InFlightDiagnostic()> emitError) {
@@ -63,9 +66,28 @@ LogicalResult pp::checkHasNoPlan(ModuleOp module) {
   return success();
 }
 
+LogicalResult pp::checkFitsStep(ModuleOp module, const PlanOptions &options) {
+  if (!isStepWithoutPlan(module))
+    return success();
+  for (const auto &[key, value] : options.getValues()) {
+    const PlanKeyInfo &info = getInfo(key);
+    if (!info.isOfTraining())
+      continue;
+    InFlightDiagnostic error = module.emitError("expects no '")
+                               << info.name
+                               << "' for a training step, which has gradients, "
+                                  "types and an update of its own, got '"
+                               << value
+                               << "': leave it out, or import the loss";
+    setExitCode(error, kUsage);
+    return error;
+  }
+  return success();
+}
+
 LogicalResult pp::buildPlan(ModuleOp module, const PlanOptions &options) {
   MLIRContext *context = module.getContext();
-  if (failed(checkHasNoPlan(module)))
+  if (failed(checkHasNoPlan(module)) || failed(checkFitsStep(module, options)))
     return failure();
   if (std::string wrong = options.check(); !wrong.empty())
     return module.emitError(wrong);

@@ -19,6 +19,10 @@ namespace pp {
 /// Refuses to replace a plan that is there already.
 mlir::LogicalResult checkHasNoPlan(mlir::ModuleOp module);
 
+/// Refuses keys of a model's training for a step, which brings its own.
+mlir::LogicalResult checkFitsStep(mlir::ModuleOp module,
+                                  const PlanOptions &options);
+
 /// Writes the plan onto the module and adds its `pp.mesh @mesh`. Without an
 /// optimizer among the options the plan has none. Reports what check() finds.
 mlir::LogicalResult buildPlan(mlir::ModuleOp module,

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# jax_steps.py - training steps of JAX and optax, exported and compared with JAX.
+#
+# SPDX-License-Identifier: Apache-2.0
+#
+# In f64: losses, parameters and states of three steps on one device, and
+# --verify under plans. Needs JAX and optax; without them the test is skipped.
+"""Compares exported training steps with JAX.
+
+  jax_steps.py --bin=build/bin --case=adamw
+"""
+import argparse
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Callable
+
+import peers
+
+peers.need("jax", "optax", "safetensors")
+import jax  # noqa: E402 (found through the line above)
+import jax.numpy as jnp
+import numpy as np
+import optax
+from safetensors.numpy import load_file
+
+import jax_losses
+import pp
+
+BOUND = 1e-10
+STEPS = 3
+ZERO = ("dp=2 zero=1", "dp=2 zero=2", "dp=2 zero=3")
+PLANS = ("dp=2", "tp=2", *ZERO, "dp=2 microbatches=2", "pp=2", "pp=2 microbatches=2")
+
+
+@dataclasses.dataclass
+class Training:
+    model: jax_losses.Model
+    step: Callable
+    opt_state: object
+    plans: tuple = PLANS
+
+
+def update_by(optimizer, model, **options):
+    """A step as users of optax write it."""
+    def step(params, opt_state, batch):
+        loss, gradients = jax.value_and_grad(model.loss)(params, **batch)
+        updates, opt_state = optimizer.update(gradients, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, loss
+
+    return Training(model, step, optimizer.init(model.params), **options)
+
+
+def sgd():
+    return update_by(optax.sgd(0.1), jax_losses.mlp())
+
+
+def adamw():
+    """A schedule, and a momentum that begins at other numbers than zero."""
+    optimizer = optax.adamw(optax.cosine_decay_schedule(0.01, 10), weight_decay=0.1)
+    training = update_by(optimizer, jax_losses.mlp())
+    params, training.opt_state, _ = training.step(training.model.params, training.opt_state, training.model.batch)
+    training.model.params = params
+    return training
+
+
+def frozen():
+    """Parameters that stay, and an average of the others."""
+    model = jax_losses.mlp()
+    layers = {"layers": [{"w": "still", "b": "moving"}, *[{"w": "moving", "b": "moving"}] * 2]}
+    optimizer = optax.chain(optax.partition({"moving": optax.sgd(0.1, momentum=0.9), "still": optax.set_to_zero()},
+                                            layers), optax.ema(0.9))
+    return update_by(optimizer, model, plans=("dp=2 zero=3", "pp=2"))
+
+
+def clipped():
+    """A tied embedding, and a norm over all gradients."""
+    return update_by(optax.chain(optax.clip_by_global_norm(0.1), optax.adamw(0.01)), jax_losses.gpt())
+
+
+def scan():
+    """Stacked layers with checkpoints."""
+    return update_by(optax.adam(0.01), jax_losses.scan(), plans=("dp=2", "tp=2", "dp=2 zero=3", "pp=2"))
+
+
+def switch():
+    return update_by(optax.lion(0.01), jax_losses.switch(), plans=("dp=2 zero=2", "pp=2 microbatches=2"))
+
+
+def convolutions():
+    return update_by(optax.sgd(0.01), jax_losses.convolutions(), plans=("dp=2", "tp=2", "pp=2 microbatches=2"))
+
+
+def batch_norm():
+    """Running means beside the optimizer's states, and a metric."""
+    model = jax_losses.running()
+    optimizer = optax.adam(0.01)
+
+    def step(params, opt_state, batch):
+        function = jax.value_and_grad(model.loss, has_aux=True)
+        (loss, stats), gradients = function(params, opt_state["stats"], **batch)
+        updates, moments = optimizer.update(gradients, opt_state["moments"])
+        report = {"norm": optax.global_norm(gradients)}
+        return optax.apply_updates(params, updates), {"stats": stats, "moments": moments}, loss, report
+
+    return Training(model, step, {"stats": model.states, "moments": optimizer.init(model.params)},
+                    plans=("dp=2 zero=1", "tp=2"))
+
+
+CASES = [sgd, adamw, frozen, clipped, scan, switch, convolutions, batch_norm]
+
+
+def worst_difference(ours, theirs):
+    """The largest |ours - theirs| / max(|theirs|, 1e-6 |all|) of the leaves of trees."""
+    norm = lambda value: float(np.linalg.norm(np.ravel(value)))
+    ours, theirs = (jax.tree_util.tree_leaves_with_path(tree) for tree in (ours, theirs))
+    least = 1e-6 * sum(norm(value)**2 for _, value in theirs)**0.5
+    return max((norm(np.asarray(a) - np.asarray(b)) / max(norm(b), least, 1e-300), jax.tree_util.keystr(path))
+               for (path, b), (_, a) in zip(theirs, ours))
+
+
+class Case:
+    def __init__(self, build, args, folder):
+        self.training, self.args, self.folder = build(), args, folder
+        self.problems = []
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run(self, *options):
+        command = ["pp-run", self.path("model.mlir"), f"--data=npy:{self.folder}", "--quiet",
+                   f"--parameters={self.path('model.safetensors')}", *options]
+        done = subprocess.run([os.path.join(self.args.bin, command[0]), *command[1:]], capture_output=True, text=True,
+                              timeout=300)
+        return done.returncode, done.stderr
+
+    def judge(self, what, error, name=""):
+        print(f"  {what:24} {error:.1e} {'ok' if error <= BOUND else 'DIFFERS ' + name}", flush=True)
+        if not error <= BOUND:
+            self.problems.append(what)
+
+    def check(self):
+        given, step, opt_state = self.training.model, self.training.step, self.training.opt_state
+        exported = pp.jax.export_step(step, given.params, opt_state, given.batch, labels=given.labels,
+                                      dims=given.dims)
+        exported.save(self.path("model.mlir"))
+        exported.save_batches(self.folder, [jax.tree.map(np.asarray, given.batch)])
+        code, said = self.run(f"--steps={STEPS}", f"--save={self.path('after.safetensors')}",
+                              f"--report={self.path('report.json')}")
+        if code:
+            self.problems.append(f"pp-run: exit code {code}\n{said[-3000:]}")
+            return
+        trees, losses = (given.params, opt_state), []
+        for _ in range(STEPS):
+            *trees, loss = jax.jit(step)(*trees, given.batch)[:3]
+            losses.append(float(loss))
+        with open(self.path("report.json")) as file:
+            ours = [step["loss"] for step in json.load(file)["steps"]]
+        self.judge("losses", max(abs(a - b) / abs(b) for a, b in zip(ours, losses)))
+        after = exported.to_trees(load_file(self.path("after.safetensors")))
+        self.judge("parameters", *worst_difference(after[0], trees[0]))
+        if jax.tree.leaves(opt_state):
+            self.judge("states", *worst_difference(after[1], trees[1]))
+        for plan in self.training.plans:
+            code, said = self.run("--steps=2", "--verify", f"--parallelize={plan}")
+            print(f"  {plan:24} {'FAILS' if code else 'verified'}", flush=True)
+            if code:
+                self.problems.append(f"{plan}: exit code {code}\n{said[-3000:]}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, help="folder of pp's tools")
+    parser.add_argument("--case", help="run these cases only, separated by commas")
+    args = parser.parse_args()
+    os.environ["PP_BIN"] = os.path.abspath(args.bin)
+    jax.config.update("jax_enable_x64", True)
+    failed = []
+    for build in CASES:
+        if args.case and build.__name__ not in args.case.split(","):
+            continue
+        print(build.__name__, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            case = Case(build, args, folder)
+            try:
+                case.check()
+            except pp.ExportError as error:
+                case.problems.append(str(error))
+            if case.problems:
+                print(*case.problems, sep="\n")
+                failed.append(build.__name__)
+    print(f"failed: {', '.join(failed)}" if failed else "all agree")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

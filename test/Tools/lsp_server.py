@@ -15,7 +15,7 @@ import sys
 CASES = (
     ("pp.add %x, %x : tensor<4xf32>", None),
     ("pp.nothing %x : tensor<4xf32>", "pp.nothing"),
-    ("pp.transpose %x [1] : tensor<4xf32> -> tensor<4xf32>", "expects"),
+    ("pp.transpose %x perm [1] : tensor<4xf32> -> tensor<4xf32>", "expects"),
 )
 
 

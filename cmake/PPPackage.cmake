@@ -23,7 +23,7 @@ if(PP_COMPILER)
              PPTarget PPTransforms)
   install(DIRECTORY include/pp ${PROJECT_BINARY_DIR}/include/pp TYPE INCLUDE COMPONENT ppdev
           FILES_MATCHING PATTERN CMakeFiles EXCLUDE PATTERN Explain EXCLUDE PATTERN Reference EXCLUDE
-          PATTERN *.h PATTERN *.h.inc PATTERN *.def PATTERN *.td)
+          PATTERN *.h PATTERN *.inc PATTERN *.def PATTERN *.td)
   install(DIRECTORY docs/ ${PROJECT_BINARY_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pp COMPONENT ppdev
           FILES_MATCHING PATTERN *.md)
 else()

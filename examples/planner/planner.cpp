@@ -28,8 +28,10 @@ int main(int argc, char **argv) {
   std::string error;
   const auto cuts =
       pp::findStageCuts(costs, "1f1b", stages, microBatches, error);
-  const auto order = schedule::generate(
-      "1f1b", {unsigned(stages), unsigned(microBatches)}, error);
+  const auto order =
+      cuts ? schedule::generate(
+                 "1f1b", {unsigned(stages), unsigned(microBatches)}, error)
+           : std::nullopt;
   if (!cuts || !order)
     return std::fprintf(stderr, "planner: error: %s\n", error.c_str()), 1;
   std::vector<double> forward, backward;

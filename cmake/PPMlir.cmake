@@ -28,14 +28,18 @@ list(FILTER PP_MLIR_ARCHIVES EXCLUDE REGEX "CAPI|Runner|Test|T(able|bl)[gG]en|Ex
 find_library(PP_ZSTD NAMES zstd libzstd.so.1)
 set(asks "$<BOOL:$<TARGET_PROPERTY:PP_LINKS_ARCHIVES>>")
 add_library(PPMlir INTERFACE)
-target_link_libraries(PPMlir INTERFACE "$<$<NOT:${asks}>:MLIR;LLVM>"
-                      "$<${asks}:${PP_MLIR_ARCHIVES};${PP_ZSTD};ZLIB::ZLIB>")
+target_link_libraries(PPMlir INTERFACE
+  "$<BUILD_INTERFACE:$<$<NOT:${asks}>:MLIR;LLVM>>"
+  "$<BUILD_INTERFACE:$<${asks}:${PP_MLIR_ARCHIVES};${PP_ZSTD};ZLIB::ZLIB>>"
+  "$<INSTALL_INTERFACE:MLIR;LLVM>")
 
 # pp_add_library(NAME SOURCES... [LINK libs...]): a static library of ours that
-# uses MLIR. It may be built as soon as all generated headers exist.
+# uses MLIR. It may be built as soon as all generated headers exist. Where it is
+# installed the runtime is the shared library, so that a program has it once.
 function(pp_add_library name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  list(TRANSFORM ARG_LINK REPLACE "^pprt$" "$<BUILD_INTERFACE:pprt>;$<INSTALL_INTERFACE:pprt::pprt>")
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PPMlir)
   target_precompile_headers(${name} REUSE_FROM PPPrecompiled)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${PP_UNITY})

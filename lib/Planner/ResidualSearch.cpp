@@ -119,7 +119,7 @@ LogicalResult ResidualSearch::collect() {
 }
 
 /// Less work; for equal work, less memory.
-static bool isBetter(const StageResiduals &a, const StageResiduals &b) {
+static bool needsLess(const StageResiduals &a, const StageResiduals &b) {
   return std::pair(a.work, a.peak) < std::pair(b.work, b.peak);
 }
 
@@ -135,7 +135,7 @@ LogicalResult ResidualSearch::tryAll() {
     stage.tried.peak = peaks[stage.forward.getStage()];
     stage.leastPeak = std::min(stage.leastPeak, stage.tried.peak);
     if (stage.tried.peak <= limit &&
-        (!stage.best || isBetter(stage.tried, *stage.best)))
+        (!stage.best || needsLess(stage.tried, *stage.best)))
       stage.best = stage.tried;
   }
   return success();

@@ -13,7 +13,7 @@ using namespace pp;
 
 namespace {
 
-using Nodes = llvm::SmallVector<ResidualNode>;
+using Nodes = std::vector<ResidualNode>;
 
 /// Up to 16 values that read earlier ones; some cannot run again.
 Nodes drawGraph(std::mt19937 &random) {
@@ -56,10 +56,10 @@ std::optional<std::pair<int64_t, int64_t>> judge(const Nodes &nodes,
   return std::pair(bytes, work);
 }
 
-unsigned getBits(const llvm::BitVector &bits) {
+unsigned getBits(const std::vector<bool> &bits) {
   unsigned result = 0;
-  for (unsigned bit : bits.set_bits())
-    result |= 1u << bit;
+  for (unsigned bit = 0; bit < bits.size(); ++bit)
+    result |= unsigned(bits[bit]) << bit;
   return result;
 }
 

@@ -91,7 +91,7 @@ schedule::Schedule orderOf(const StageCutProblem &problem) {
 
 /// The least time over all cuts that leave no stage without work.
 double searchAll(const StageCosts &costs, const StageCutProblem &problem,
-                 SmallVector<int64_t> &cuts) {
+                 std::vector<int64_t> &cuts) {
   if (int64_t(cuts.size()) + 1 == problem.stages()) {
     if (costs.work[cuts.back()] == costs.work.back())
       return std::numeric_limits<double>::infinity();
@@ -114,7 +114,7 @@ double findExcess(func::FuncOp main, const StageCutProblem &problem) {
   auto costs = measureStages(main, problem);
   auto chosen = chooseStageCuts(main, problem);
   EXPECT_TRUE(succeeded(costs) && succeeded(chosen));
-  SmallVector<int64_t> cuts;
+  std::vector<int64_t> cuts;
   const double best = searchAll(*costs, problem, cuts);
   return simulateCuts(*costs, *chosen, orderOf(problem),
                       problem.microBatches()) /
@@ -159,7 +159,7 @@ TEST_F(StageCutsTest, AreEvenWhereTimesAreEqual) {
     auto costs = measureStages(main, problem);
     auto chosen = chooseStageCuts(main, problem);
     ASSERT_TRUE(succeeded(costs) && succeeded(chosen));
-    const SmallVector<int64_t> &cuts = *chosen;
+    const std::vector<int64_t> &cuts = *chosen;
     double second = costs->compute(cuts[0], cuts[1]),
            third = costs->compute(cuts[1], costs->size());
     EXPECT_LE(std::max(second, third), 1.5 * std::min(second, third));

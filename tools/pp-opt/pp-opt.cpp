@@ -10,16 +10,11 @@
 #include "CommandLine.h"
 #include "Decisions.h"
 #include "Reporter.h"
-#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Transforms/Passes.h"
-#include "pp/IR/Aspects.h"
-#include "pp/IR/PP.h"
 #include "pp/Import/Passes.h"
 #include "pp/Import/StableHLOReader.h"
-#include "pp/Transforms/Passes.h"
-#include "pp/Transforms/Pipelines.h"
+#include "pp/InitAll.h"
 #include "pprt/Files.h"
 #include "pprt/Status.h"
 #include "llvm/Support/FileSystem.h"
@@ -81,21 +76,15 @@ int main(int argc, char **argv) {
   pp::guardProcess("pp-opt");
   llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
-  registry.insert<pp::PPDialect, mlir::func::FuncDialect>();
+  pp::registerAllDialects(registry);
   pp::registerStableHLOReader(registry);
-  pp::registerCostModels(registry);
-  pp::registerGradientModels(registry);
-  pp::registerShardingModels(registry);
-  mlir::func::registerInlinerExtension(registry);
   mlir::registerTransformsPasses();
-  pp::registerPPPasses();
-  pp::registerPPImportPasses();
   // Set by the options.
   std::vector<std::string> targets;
   bool evaluates = false;
   std::string predict;
   pp::Level lastLevel = pp::Level::Program;
-  pp::registerPipelines([&](pp::PipelineOptions &pipeline) {
+  pp::registerAllPasses([&](pp::PipelineOptions &pipeline) {
     pipeline.evaluates = evaluates;
     pipeline.predict = predict;
     pipeline.leavesAfter = lastLevel;

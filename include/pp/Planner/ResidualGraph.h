@@ -54,7 +54,7 @@ public:
   ResidualGraph(FragmentOp forward, FragmentOp backward, Remat remat,
                 ResidualMarks &marks);
 
-  llvm::ArrayRef<ResidualNode> getNodes() const { return nodes; }
+  const std::vector<ResidualNode> &getNodes() const { return nodes; }
   int64_t getStage() const { return FragmentOp(forward).getStage(); }
   /// Reports a value that is to be computed again but cannot be, or that is to
   /// be kept as well.
@@ -128,7 +128,7 @@ private:
   llvm::DenseMap<mlir::Value, unsigned>
       depths; ///< of what depends on arguments
   llvm::MapVector<mlir::Value, unsigned> numbers;
-  llvm::SmallVector<ResidualNode> nodes;
+  std::vector<ResidualNode> nodes;
 };
 
 } // namespace pp

@@ -4,7 +4,7 @@
 //
 // Which values of a forward fragment are kept in memory for the backward one,
 // and which are computed again from those (Chen et al., "Training Deep Nets
-// with Sublinear Memory Cost", 2016). A graph of values without MLIR;
+// with Sublinear Memory Cost", 2016). A graph of values without MLIR and LLVM;
 // pp-choose-residuals builds it.
 //
 // For given prices of memory and work the cheapest choice is a minimum cut. A
@@ -15,10 +15,9 @@
 #ifndef PP_PLANNER_RESIDUALS_H
 #define PP_PLANNER_RESIDUALS_H
 
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace pp {
 
@@ -33,7 +32,7 @@ struct ResidualNode {
   std::optional<int64_t> work;
   /// The values that it is computed from, except those in memory anyway. They
   /// have smaller numbers.
-  llvm::SmallVector<unsigned, 3> operands;
+  std::vector<unsigned> operands;
   bool isNeeded = false; ///< backward reads it
 };
 
@@ -41,14 +40,14 @@ struct ResidualChoice {
   explicit ResidualChoice(unsigned count = 0)
       : kept(count), recomputed(count) {}
 
-  llvm::BitVector kept, recomputed;
+  std::vector<bool> kept, recomputed;
   int64_t bytes = 0; ///< of what is kept
   int64_t work = 0;  ///< of what is computed again
 };
 
 /// The choice that costs least, where a byte costs `bytePrice` FLOPs. Of equal
 /// choices the one that computes least again.
-ResidualChoice chooseResiduals(llvm::ArrayRef<ResidualNode> nodes,
+ResidualChoice chooseResiduals(const std::vector<ResidualNode> &nodes,
                                double bytePrice);
 
 /// A choice that keeps at most so many bytes.
@@ -62,9 +61,9 @@ struct FittingResiduals {
 /// The choice that keeps at most `budget` bytes and computes least again, by
 /// branch and bound (Land and Doig, 1960) over the minimum cuts of Lagrange's
 /// relaxation; after `steps` branches the best one found. Nothing if none fits.
-std::optional<FittingResiduals> fitResiduals(llvm::ArrayRef<ResidualNode> nodes,
-                                             int64_t budget,
-                                             unsigned steps = 100);
+std::optional<FittingResiduals>
+fitResiduals(const std::vector<ResidualNode> &nodes, int64_t budget,
+             unsigned steps = 100);
 
 } // namespace pp
 

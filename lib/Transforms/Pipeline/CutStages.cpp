@@ -456,7 +456,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
       auto chosen = chooseStageCuts(*main, {*plan, getTopology(*plan)});
       if (failed(chosen))
         return signalPassFailure();
-      cuts = std::move(*chosen);
+      cuts.assign(chosen->begin(), chosen->end());
       setPlan(module, plan->withCuts(cuts));
     }
     if (failed(verifyCuts(*main, cuts, stages, origins)))

@@ -5,13 +5,12 @@
 // Capacities are not negative, and their sum is below kInfinite.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_PLANNER_MINCUT_H
-#define PP_LIB_PLANNER_MINCUT_H
+#ifndef PP_LIB_PLANNER_SEARCH_MINCUT_H
+#define PP_LIB_PLANNER_SEARCH_MINCUT_H
 
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace pp {
 
@@ -32,7 +31,7 @@ public:
 
   /// The vertices on the sink's side of the cheapest cut; of several cuts the
   /// one nearest to the sink.
-  llvm::BitVector solve();
+  std::vector<bool> solve();
 
 private:
   /// Edge 2i+1 is the way back of edge 2i.
@@ -47,13 +46,12 @@ private:
   /// Sends flow along one path; false if there is none.
   bool push();
 
-  llvm::SmallVector<Edge> edges;
-  llvm::SmallVector<llvm::SmallVector<unsigned>> leaving{
-      {}, {}}; ///< edges of each vertex
-  llvm::SmallVector<int> level;
-  llvm::SmallVector<unsigned> next; ///< the edge to try
+  std::vector<Edge> edges;
+  std::vector<std::vector<unsigned>> leaving{{}, {}}; ///< edges of each vertex
+  std::vector<int> level;
+  std::vector<unsigned> next; ///< the edge to try
 };
 
 } // namespace pp
 
-#endif // PP_LIB_PLANNER_MINCUT_H
+#endif // PP_LIB_PLANNER_SEARCH_MINCUT_H

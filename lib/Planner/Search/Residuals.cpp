@@ -15,10 +15,10 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/Residuals.h"
 #include "MinCut.h"
-#include "llvm/ADT/EquivalenceClasses.h"
-#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <queue>
 
 using namespace pp;
@@ -34,7 +34,7 @@ namespace {
 struct Totals {
   double bytes = 1, work = 1;
 
-  explicit Totals(llvm::ArrayRef<ResidualNode> nodes) {
+  explicit Totals(const std::vector<ResidualNode> &nodes) {
     for (const ResidualNode &node : nodes) {
       bytes += node.bytes == kNever ? 0.0 : static_cast<double>(node.bytes);
       work += static_cast<double>(node.work.value_or(0));
@@ -43,7 +43,7 @@ struct Totals {
 };
 } // namespace
 
-ResidualChoice pp::chooseResiduals(llvm::ArrayRef<ResidualNode> nodes,
+ResidualChoice pp::chooseResiduals(const std::vector<ResidualNode> &nodes,
                                    double bytePrice) {
   // Costs become integers, as large as a cut can have; a power of two keeps
   // equal sums equal.
@@ -54,7 +54,8 @@ ResidualChoice pp::chooseResiduals(llvm::ArrayRef<ResidualNode> nodes,
   auto entry = [](unsigned node) { return 2 * node; };
   auto exit = [](unsigned node) { return 2 * node + 1; };
   cut.addVertices(2 * nodes.size());
-  for (auto [number, node] : llvm::enumerate(nodes)) {
+  for (unsigned number = 0; number < nodes.size(); ++number) {
+    const ResidualNode &node = nodes[number];
     cut.connect(
         entry(number), exit(number),
         node.bytes == kNever
@@ -69,14 +70,15 @@ ResidualChoice pp::chooseResiduals(llvm::ArrayRef<ResidualNode> nodes,
     if (node.isNeeded)
       cut.connectSink(exit(number));
   }
-  const llvm::BitVector behind = cut.solve();
+  const std::vector<bool> behind = cut.solve();
   ResidualChoice choice(nodes.size());
-  for (auto [number, node] : llvm::enumerate(nodes)) {
+  for (unsigned number = 0; number < nodes.size(); ++number) {
+    const ResidualNode &node = nodes[number];
     if (behind[entry(number)]) {
-      choice.recomputed.set(number);
+      choice.recomputed[number] = true;
       choice.work += node.work.value_or(0);
     } else if (behind[exit(number)]) {
-      choice.kept.set(number);
+      choice.kept[number] = true;
       choice.bytes += node.bytes;
     }
   }
@@ -97,7 +99,7 @@ struct Bracket {
 
 class Fitter {
 public:
-  Fitter(llvm::ArrayRef<ResidualNode> nodes, int64_t budget)
+  Fitter(const std::vector<ResidualNode> &nodes, int64_t budget)
       : nodes(nodes), budget(budget) {}
 
   std::optional<FittingResiduals> run(unsigned steps);
@@ -105,31 +107,31 @@ public:
 private:
   /// What has been settled: whether a value is kept, unless it is not used.
   struct Branch {
-    llvm::SmallVector<std::pair<unsigned, bool>, 4> settled;
+    std::vector<std::pair<unsigned, bool>> settled;
     double bound = 0;
     unsigned next = 0; ///< the value to settle
   };
 
-  llvm::SmallVector<ResidualNode> settle(const Branch &branch) const;
+  std::vector<ResidualNode> settle(const Branch &branch) const;
   std::optional<Bracket>
-  findBracket(llvm::ArrayRef<ResidualNode> settled) const;
+  findBracket(const std::vector<ResidualNode> &settled) const;
   void mix(const Bracket &bracket);
   /// The choice that keeps those of `kept` that are used.
-  std::optional<ResidualChoice> evaluate(const llvm::BitVector &kept) const;
+  std::optional<ResidualChoice> evaluate(const std::vector<bool> &kept) const;
   void consider(const std::optional<ResidualChoice> &choice);
   /// Finds a branch's bound, a choice, and what to settle next; false if no
   /// better choice is left in it.
   bool explore(Branch &branch);
 
-  llvm::ArrayRef<ResidualNode> nodes;
+  const std::vector<ResidualNode> &nodes;
   const int64_t budget;
   std::optional<ResidualChoice> best;
 };
 
 } // namespace
 
-llvm::SmallVector<ResidualNode> Fitter::settle(const Branch &branch) const {
-  llvm::SmallVector<ResidualNode> all(nodes);
+std::vector<ResidualNode> Fitter::settle(const Branch &branch) const {
+  std::vector<ResidualNode> all(nodes);
   for (auto [number, isKept] : branch.settled)
     if (isKept)
       all[number].work.reset();
@@ -139,7 +141,7 @@ llvm::SmallVector<ResidualNode> Fitter::settle(const Branch &branch) const {
 }
 
 std::optional<Bracket>
-Fitter::findBracket(llvm::ArrayRef<ResidualNode> settled) const {
+Fitter::findBracket(const std::vector<ResidualNode> &settled) const {
   const Totals totals(settled);
   Bracket bracket{chooseResiduals(settled, 0.5 / totals.bytes),
                   chooseResiduals(settled, 2 * totals.work), 0};
@@ -168,25 +170,25 @@ Fitter::findBracket(llvm::ArrayRef<ResidualNode> settled) const {
 }
 
 std::optional<ResidualChoice>
-Fitter::evaluate(const llvm::BitVector &kept) const {
+Fitter::evaluate(const std::vector<bool> &kept) const {
   ResidualChoice choice(nodes.size());
-  llvm::BitVector isUsed(nodes.size());
+  std::vector<bool> isUsed(nodes.size());
   // Readers have larger numbers than what they read.
   for (unsigned number = nodes.size(); number-- > 0;) {
     const ResidualNode &node = nodes[number];
     if (!node.isNeeded && !isUsed[number])
       continue;
     if (kept[number]) {
-      choice.kept.set(number);
+      choice.kept[number] = true;
       choice.bytes += node.bytes;
       continue;
     }
     if (!node.work)
       return std::nullopt;
-    choice.recomputed.set(number);
+    choice.recomputed[number] = true;
     choice.work += *node.work;
     for (unsigned operand : node.operands)
-      isUsed.set(operand);
+      isUsed[operand] = true;
   }
   return choice;
 }
@@ -205,24 +207,30 @@ void Fitter::mix(const Bracket &bracket) {
     return large.kept[number] != small.kept[number] ||
            large.recomputed[number] != small.recomputed[number];
   };
-  llvm::EquivalenceClasses<unsigned> parts;
+  // A disjoint-set forest: of each value, one of the same part.
+  std::vector<unsigned> parts(nodes.size());
+  std::iota(parts.begin(), parts.end(), 0);
+  auto leaderOf = [&](unsigned number) {
+    while (parts[number] != number)
+      number = parts[number] = parts[parts[number]];
+    return number;
+  };
   for (unsigned number = 0; number < nodes.size(); ++number) {
     if (!differs(number))
       continue;
-    parts.insert(number);
     for (unsigned operand : nodes[number].operands)
       if (differs(operand))
-        parts.unionSets(number, operand);
+        parts[leaderOf(operand)] = leaderOf(number);
   }
   struct Part {
-    llvm::SmallVector<unsigned> members;
+    std::vector<unsigned> members;
     int64_t bytes = 0, work = 0; ///< less and more with `fitting`
   };
   std::map<unsigned, Part> found;
   for (unsigned number = 0; number < nodes.size(); ++number) {
     if (!differs(number))
       continue;
-    Part &part = found[parts.getLeaderValue(number)];
+    Part &part = found[leaderOf(number)];
     const int64_t bytes = nodes[number].bytes,
                   work = nodes[number].work.value_or(0);
     part.members.push_back(number);
@@ -230,21 +238,22 @@ void Fitter::mix(const Bracket &bracket) {
     part.work +=
         work * (int(small.recomputed[number]) - int(large.recomputed[number]));
   }
-  llvm::SmallVector<const Part *> order;
+  std::vector<const Part *> order;
   for (auto &[leader, part] : found)
     if (part.bytes > 0)
       order.push_back(&part);
-  llvm::stable_sort(order, [](const Part *a, const Part *b) {
-    return static_cast<double>(a->work) * static_cast<double>(b->bytes) <
-           static_cast<double>(b->work) * static_cast<double>(a->bytes);
-  });
-  llvm::BitVector kept = large.kept;
+  std::stable_sort(
+      order.begin(), order.end(), [](const Part *a, const Part *b) {
+        return static_cast<double>(a->work) * static_cast<double>(b->bytes) <
+               static_cast<double>(b->work) * static_cast<double>(a->bytes);
+      });
+  std::vector<bool> kept = large.kept;
   auto follow = [&](const Part &part, const ResidualChoice &choice) {
     for (unsigned member : part.members)
       kept[member] = choice.kept[member];
   };
   int64_t excess = large.bytes - budget;
-  llvm::SmallVector<const Part *> followed;
+  std::vector<const Part *> followed;
   for (const Part *part : order) {
     if (excess <= 0)
       break;
@@ -253,8 +262,9 @@ void Fitter::mix(const Bracket &bracket) {
     excess -= part->bytes;
   }
   // The last part may have made others superfluous.
-  llvm::stable_sort(
-      followed, [](const Part *a, const Part *b) { return a->work > b->work; });
+  std::stable_sort(
+      followed.begin(), followed.end(),
+      [](const Part *a, const Part *b) { return a->work > b->work; });
   for (const Part *part : followed)
     if (excess + part->bytes <= 0) {
       follow(*part, large);
@@ -264,7 +274,7 @@ void Fitter::mix(const Bracket &bracket) {
 }
 
 bool Fitter::explore(Branch &branch) {
-  const llvm::SmallVector<ResidualNode> settled = settle(branch);
+  const std::vector<ResidualNode> settled = settle(branch);
   const std::optional<Bracket> bracket = findBracket(settled);
   if (!bracket)
     return false;
@@ -284,7 +294,8 @@ bool Fitter::explore(Branch &branch) {
   std::optional<unsigned> next;
   for (unsigned number = 0; number < nodes.size(); ++number) {
     const bool isSettled =
-        llvm::is_contained(llvm::make_first_range(branch.settled), number);
+        std::any_of(branch.settled.begin(), branch.settled.end(),
+                    [&](const auto &entry) { return entry.first == number; });
     if (nodes[number].work && !isSettled &&
         (!next || rank(number) > rank(*next)))
       next = number;
@@ -325,7 +336,7 @@ std::optional<FittingResiduals> Fitter::run(unsigned steps) {
 }
 
 std::optional<FittingResiduals>
-pp::fitResiduals(llvm::ArrayRef<ResidualNode> nodes, int64_t budget,
+pp::fitResiduals(const std::vector<ResidualNode> &nodes, int64_t budget,
                  unsigned steps) {
   return Fitter(nodes, budget).run(steps);
 }

@@ -7,21 +7,21 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MinCut.h"
-#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
 
 using namespace pp;
 
 void MinCut::link(unsigned from, unsigned to, int64_t capacity) {
-  leaving[from].push_back(edges.size());
+  leaving[from].push_back(unsigned(edges.size()));
   edges.push_back({to, capacity});
-  leaving[to].push_back(edges.size());
+  leaving[to].push_back(unsigned(edges.size()));
   edges.push_back({from, 0});
 }
 
 bool MinCut::findLevels() {
   level.assign(leaving.size(), -1);
   level[kSource] = 0;
-  llvm::SmallVector<unsigned> queue{kSource};
+  std::vector<unsigned> queue{kSource};
   for (size_t head = 0; head < queue.size(); ++head)
     for (unsigned index : leaving[queue[head]])
       if (const Edge &edge = edges[index];
@@ -33,7 +33,7 @@ bool MinCut::findLevels() {
 }
 
 bool MinCut::push() {
-  llvm::SmallVector<unsigned> path; // edges from the source on
+  std::vector<unsigned> path; // edges from the source on
   unsigned at = kSource;
   while (at != kSink) {
     unsigned &position = next[at];
@@ -50,7 +50,8 @@ bool MinCut::push() {
     }
     if (path.empty())
       return false;
-    at = edges[path.pop_back_val() ^ 1].to;
+    at = edges[path.back() ^ 1].to;
+    path.pop_back();
     ++next[at];
   }
   int64_t flow = kInfinite;
@@ -63,26 +64,27 @@ bool MinCut::push() {
   return true;
 }
 
-llvm::BitVector MinCut::solve() {
+std::vector<bool> MinCut::solve() {
   while (findLevels()) {
     next.assign(leaving.size(), 0);
     while (push())
       ;
   }
   // Vertices that can still send to the sink lie behind the cut.
-  llvm::BitVector behind(leaving.size());
-  behind.set(kSink);
-  llvm::SmallVector<unsigned> work{kSink};
+  std::vector<bool> behind(leaving.size());
+  behind[kSink] = true;
+  std::vector<unsigned> work{kSink};
   while (!work.empty()) {
-    unsigned vertex = work.pop_back_val();
+    const unsigned vertex = work.back();
+    work.pop_back();
     for (unsigned index : leaving[vertex]) {
       unsigned from = edges[index].to;
       if (edges[index ^ 1].capacity > 0 && !behind[from]) {
-        behind.set(from);
+        behind[from] = true;
         work.push_back(from);
       }
     }
   }
-  behind >>= 2;
+  behind.erase(behind.begin(), behind.begin() + 2);
   return behind;
 }

@@ -1,0 +1,58 @@
+//===- CutSearch.h - searches the best stage cuts ---------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// In: what each op costs, in order, and the name of a schedule. Out: the ops at
+// which stages begin. Knows neither MLIR nor LLVM; pp/Planner/StageCuts.h
+// measures the costs of a module.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_PLANNER_CUTSEARCH_H
+#define PP_PLANNER_CUTSEARCH_H
+
+#include "pp/Schedule/Schedule.h"
+#include <cstdint>
+
+namespace pp {
+
+/// Costs of stages, by forward op in order: seconds of a micro-batch on one
+/// device. Running sums do not fall; all lists have one entry more than there
+/// are ops.
+struct StageCosts {
+  /// Running sums over the forward ops and the ops that derive from them.
+  std::vector<double> forward = {0}, backward = {0};
+  /// Running count of ops that are work: they depend on an input (so they are
+  /// not cloned), and the loss depends on them.
+  std::vector<int64_t> work = {0};
+  /// Time of a message of the values that cross the boundary before an op;
+  /// their gradients take as long on the way back.
+  std::vector<double> crossing = {0};
+
+  int64_t size() const { return int64_t(work.size()) - 1; }
+  double compute(int64_t begin, int64_t end) const {
+    return forward[end] - forward[begin] + backward[end] - backward[begin];
+  }
+  /// Appends an op that is work. `crossing` is that of the boundary behind it.
+  void add(double forwardSeconds, double backwardSeconds,
+           double crossingSeconds);
+  /// Whether the lists are as above; if not, sets `error`.
+  bool check(std::string &error) const;
+};
+
+/// Seconds of the forward and backward actions of a step whose stages begin at
+/// 0 and at `cuts`, in the order of `order`, which has at most as many
+/// micro-batches as the step.
+double simulateCuts(const StageCosts &costs, const std::vector<int64_t> &cuts,
+                    const schedule::Schedule &order, int64_t microBatches);
+
+/// The ops at which stages 1 .. stages-1 begin, chosen so that a simulated step
+/// of the schedule is short, and among equals stages are most alike. Every
+/// stage gets an op that is work. The choice is deterministic. On failure
+/// returns nothing and sets `error`.
+std::optional<std::vector<int64_t>>
+findStageCuts(const StageCosts &costs, const std::string &schedule,
+              int64_t stages, int64_t microBatches, std::string &error);
+
+} // namespace pp
+
+#endif // PP_PLANNER_CUTSEARCH_H

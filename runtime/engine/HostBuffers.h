@@ -25,20 +25,20 @@ class HostInput {
 public:
   void copy(const std::byte *values, uint64_t bytes) {
     own.assign(values, values + bytes);
-    its = own.data();
+    lent = nullptr;
     given = true;
   }
   void lend(const std::byte *values) {
     own = {};
-    its = values;
+    lent = values;
     given = true;
   }
   bool isGiven() const { return given; }
-  const std::byte *data() const { return its; }
+  const std::byte *data() const { return lent ? lent : own.data(); }
 
 private:
   std::vector<std::byte> own;
-  const std::byte *its = nullptr;
+  const std::byte *lent = nullptr;
   bool given = false;
 };
 

@@ -54,7 +54,7 @@ static void drawInputs(HostBuffers &host, int64_t step, bool isFinite) {
       else
         std::memcpy(&values[at], &integer, width);
     }
-    host.inputs[i] = std::move(values);
+    host.inputs[i].copy(values.data(), values.size());
     host.inputRows[i] =
         Rows(0, argument.shape.empty() ? 1 : argument.shape.front());
   }

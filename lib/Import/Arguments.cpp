@@ -50,7 +50,7 @@ static void shortenNames(MutableArrayRef<Argument> arguments,
   for (auto [index, argument] : llvm::enumerate(arguments)) {
     const std::string name = dropRoot(argument.path);
     const bool isNumbered = index < others.size() &&
-                            others[index] == Role::State &&
+                            others[index] == Role::State && !name.empty() &&
                             llvm::isDigit(name.front());
     argument.name =
         counts[name] == 1 && !isNumbered ? name : argument.path.whole();

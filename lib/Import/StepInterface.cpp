@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// In: the function of the source and its converted body, without a signature.
+// Out: its interface. Arguments and results have the names that JAX gives them.
+//
 //===----------------------------------------------------------------------===//
 #include "SourceNames.h"
 #include "TrainingStep.h"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-# jax_errors.py - what pp.jax.export refuses, and how it says so.
+# jax_errors.py - what pp.jax.export and export_step refuse, and how they say so.
 #
 # SPDX-License-Identifier: Apache-2.0
 #
 # An error is one line with the user's line of source, or the argument's name, and
 # what to change. Needs JAX.
-"""Compares the errors of pp.jax.export with what they should say.
+"""Compares the errors of pp.jax with what they should say.
 
   jax_errors.py --bin=build/bin
 """
@@ -81,12 +81,35 @@ CASES = [
 ]
 
 
+def step_by(function):
+    """A step that does something with the new parameters and the loss."""
+    def step(params, opt_state, x):
+        loss, gradients = jax.value_and_grad(lambda p: jnp.mean((x @ p["w"]) ** 2))(params)
+        return function(jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), opt_state, loss)
+
+    return step
+
+
+# (step, opt_state, what the error says)
+STEPS = [
+    (step_by(lambda p, s, loss: (loss, p)), (), r"to return \(params, opt_state, loss\), .* got PyTreeDef"),
+    (step_by(lambda p, s, loss: (p["w"], s, loss)), (), r"to return \(params, opt_state, loss\), the first two in pytrees"),
+    (step_by(lambda p, s, loss: (p, {"n": s["n"] + 0.5}, loss)), {"n": LABELS}, r"int32\[3\]: convert one"),
+    (step_by(lambda p, s, loss: (p, s, loss[None])), (), "returns its loss, one number .* got 0 such results"),
+    (step_by(lambda p, s, loss: (p, s, [loss, 2 * loss])), (), "got 2 such results; return a dictionary .* called 'loss'"),
+    (lambda p, s, x: (p, s, jnp.mean(x @ p["w"])), (), "a step that JAX differentiated, .* without gradients"),
+    (lambda p, s, x: (p, s, 1.0) if x[0, 0] > 0 else (p, s, 0.0), (), "JAX refuses the step: .*boolean conversion"),
+]
+
+
 def main():
     os.environ["PP_BIN"] = next(os.path.abspath(a[6:]) for a in sys.argv if a.startswith("--bin="))
     failed = 0
-    for index, (loss, params, batch, options, expected) in enumerate(CASES):
+    losses = [(lambda c=case: pp.jax.export(*c[:3], **c[3]), case[4]) for case in CASES]
+    steps = [(lambda c=case: pp.jax.export_step(c[0], PARAMS, c[1], (X,)), case[2]) for case in STEPS]
+    for index, (export, expected) in enumerate(losses + steps):
         try:
-            pp.jax.export(loss, params, batch, **options)
+            export()
             got = "no error"
         except pp.ExportError as error:
             got = str(error)

@@ -3,8 +3,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# In f64: losses, parameters and states of three steps on one device, and
-# --verify under plans. Needs JAX and optax; without them the test is skipped.
+# Losses, parameters and states of three steps on one device, and --verify under
+# plans; in f64, and some in f32. Needs JAX and optax; without them the test is skipped.
 """Compares exported training steps with JAX.
 
   jax_steps.py --bin=build/bin --case=adamw
@@ -30,7 +30,7 @@ from safetensors.numpy import load_file
 import jax_losses
 import pp
 
-BOUND = 1e-10
+BOUNDS = {"f64": 1e-10, "f32": 1e-5}
 STEPS = 3
 ZERO = ("dp=2 zero=1", "dp=2 zero=2", "dp=2 zero=3")
 PLANS = ("dp=2", "tp=2", *ZERO, "dp=2 microbatches=2", "pp=2", "pp=2 microbatches=2")
@@ -65,6 +65,16 @@ def adamw():
     params, training.opt_state, _ = training.step(training.model.params, training.opt_state, training.model.batch)
     training.model.params = params
     return training
+
+
+def adafactor():
+    """States of a shape of their own."""
+    return update_by(optax.adafactor(0.01, min_dim_size_to_factor=4), jax_losses.gpt(), plans=("dp=2 zero=1", "tp=2"))
+
+
+def accumulated():
+    """An update in every second step."""
+    return update_by(optax.MultiSteps(optax.adam(0.01), 2), jax_losses.mlp(), plans=("dp=2 zero=1", "pp=2"))
 
 
 def frozen():
@@ -110,7 +120,8 @@ def batch_norm():
                     plans=("dp=2 zero=1", "tp=2"))
 
 
-CASES = [sgd, adamw, frozen, clipped, scan, switch, convolutions, batch_norm]
+CASES = [sgd, adamw, adafactor, accumulated, frozen, clipped, scan, switch, convolutions, batch_norm]
+IN_F32 = [sgd, adamw]
 
 
 def worst_difference(ours, theirs):
@@ -123,8 +134,9 @@ def worst_difference(ours, theirs):
 
 
 class Case:
-    def __init__(self, build, args, folder):
+    def __init__(self, build, precision, args, folder):
         self.training, self.args, self.folder = build(), args, folder
+        self.precision, self.bound = precision, BOUNDS[precision]
         self.problems = []
 
     def path(self, name):
@@ -138,8 +150,8 @@ class Case:
         return done.returncode, done.stderr
 
     def judge(self, what, error, name=""):
-        print(f"  {what:24} {error:.1e} {'ok' if error <= BOUND else 'DIFFERS ' + name}", flush=True)
-        if not error <= BOUND:
+        print(f"  {what:24} {error:.1e} {'ok' if error <= self.bound else 'DIFFERS ' + name}", flush=True)
+        if not error <= self.bound:
             self.problems.append(what)
 
     def check(self):
@@ -164,7 +176,7 @@ class Case:
         self.judge("parameters", *worst_difference(after[0], trees[0]))
         if jax.tree.leaves(opt_state):
             self.judge("states", *worst_difference(after[1], trees[1]))
-        for plan in self.training.plans:
+        for plan in self.training.plans if self.precision == "f64" else ():
             code, said = self.run("--steps=2", "--verify", f"--parallelize={plan}")
             print(f"  {plan:24} {'FAILS' if code else 'verified'}", flush=True)
             if code:
@@ -177,21 +189,21 @@ def main():
     parser.add_argument("--case", help="run these cases only, separated by commas")
     args = parser.parse_args()
     os.environ["PP_BIN"] = os.path.abspath(args.bin)
-    jax.config.update("jax_enable_x64", True)
     failed = []
-    for build in CASES:
+    for build, precision in [(build, "f64") for build in CASES] + [(build, "f32") for build in IN_F32]:
         if args.case and build.__name__ not in args.case.split(","):
             continue
-        print(build.__name__, flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            case = Case(build, args, folder)
+        name = f"{build.__name__} in {precision}"
+        print(name, flush=True)
+        with tempfile.TemporaryDirectory() as folder, jax.enable_x64(precision == "f64"):
+            case = Case(build, precision, args, folder)
             try:
                 case.check()
             except pp.ExportError as error:
                 case.problems.append(str(error))
             if case.problems:
                 print(*case.problems, sep="\n")
-                failed.append(build.__name__)
+                failed.append(name)
     print(f"failed: {', '.join(failed)}" if failed else "all agree")
     return 1 if failed else 0
 

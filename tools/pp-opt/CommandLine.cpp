@@ -137,7 +137,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
       "inputs", cl::value_desc("name,..."), cl::CommaSeparated,
       cl::desc("arguments of an imported loss that a batch consists of: names, "
                "beginnings of dotted names or numbers, with dimensions as in "
-               "tokens:batch:sequence; the others are parameters"));
+               "tokens:batch:sequence; the others are parameters. A training "
+               "step needs none"));
   cl::list<std::string> labels(
       "labels", cl::value_desc("name,..."), cl::CommaSeparated,
       cl::desc("arguments of an imported loss that the model should answer"));

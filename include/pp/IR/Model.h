@@ -67,8 +67,8 @@ lookupPrograms(mlir::ModuleOp module);
 /// The plan on a module; reports its absence, naming pp-make-plan.
 mlir::FailureOr<PlanAttr> lookupPlan(mlir::ModuleOp module);
 
-/// Whether the module is a training step without a plan: it has gradients and an
-/// update of its own.
+/// Whether the module is a training step without a plan: it has gradients and
+/// an update of its own.
 bool isStepWithoutPlan(mlir::ModuleOp module);
 
 /// The module's mesh op, or null.

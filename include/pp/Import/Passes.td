@@ -9,10 +9,11 @@
 include "mlir/Pass/PassBase.td"
 
 def ImportStableHLO : Pass<"pp-import-stablehlo", "::mlir::ModuleOp"> {
-  let summary = "makes a model of a loss in StableHLO";
+  let summary = "makes a model of a loss or training step in StableHLO";
   let description = [{
-    In: a module as JAX prints it, whose `@main` is the loss of one batch: a
-    scalar, the first result. Ops of StableHLO are recognised by their names, so
+    In: a module as JAX prints it, whose `@main` is the loss of one batch, a
+    scalar as the first result, or a whole training step: it has arguments that
+    it may overwrite, or its first result is no scalar. Ops of StableHLO are recognised by their names, so
     that they may be those of the real dialect or unregistered ones. Out: the
     same as one function of level 1. It stands before all other passes.
 
@@ -22,7 +23,13 @@ def ImportStableHLO : Pass<"pp-import-stablehlo", "::mlir::ModuleOp"> {
     locations, which `as_text(debug_info=True)` has: `params['h'][0]['w']` is
     `h.0.w`; without them, arguments are `arg0`, `arg1`. A state's new value is
     a result of its type, in the order of states, and of its name if it has one.
-    Other results, shardings and donations of buffers are dropped.
+    Other results and shardings are dropped.
+
+    A step is of level graph, without a plan. Results that have an argument's
+    name and type, or its donated memory, are its new value. The loss depends on
+    the batch and on no gradient; parameters are what it reads and gradients
+    update. Ops have kinds, origins and parameters as pp-differentiate and
+    pp-add-optimizer write them.
 
     Parameters that loops read row by row are split: `h.w` of two layers is
     `h.0.w` and `h.1.w`. Inputs that only pick rows of tables get their number
@@ -39,7 +46,8 @@ def ImportStableHLO : Pass<"pp-import-stablehlo", "::mlir::ModuleOp"> {
     %3 = pp.add %arg1, %2 : tensor<4x8xf32>
     ```
     Fails at an op that pp cannot say, at dynamic shapes, at a loop or branch
-    that depends on data, and if a name in an option is that of no argument.
+    that depends on data, if a name in an option is that of no argument, and if
+    loss or parameters of a step cannot be told apart.
   }];
   let options = [
     ListOption<"inputs", "inputs", "std::string",

@@ -66,7 +66,7 @@ class Trainer:
             self._run(self._parse, model)
             self._run(library.pp_compile, self._model, self._keys.encode(), byref(self._program))
             self._run(library.pp_open, self._program, byref(options), byref(self._session))
-            self._describe()
+            self._describe(getattr(model, "batch", None))
             if isinstance(parameters, (str, os.PathLike)):
                 self._run(library.pprt_load, self._session, os.fsencode(parameters))
             elif parameters is not None:
@@ -279,7 +279,7 @@ class Trainer:
             raise TypeError("expects what pp.torch.export returns, a path or the text of a module, got "
                             f"{type(model).__name__}")
 
-    def _describe(self):
+    def _describe(self, given):
         library, its = self._library, Tensor()
         self._arguments, self._outputs = {}, []
         for index in range(library.pprt_argument_count(self._session)):
@@ -294,6 +294,9 @@ class Trainer:
             library.pprt_output(self._session, index, byref(its))
             self._outputs.append(_Argument(index, its))
         self._inputs = {name: a for name, a in self._arguments.items() if a.role in ("input", "label")}
+        # A sequence of arrays has the order of the example batch, which the program need not have.
+        order = list(given) if given else list(self._inputs)
+        self._inputs = {name: self._inputs[name] for name in order if name in self._inputs}
 
     def _kept(self):
         return [name for name in self._arguments if name not in self._inputs]

@@ -17,6 +17,8 @@ import numpy as np
 import jax_losses
 import pp
 
+jax.config.update("jax_enable_x64", True)
+
 RATE, BOUND = 0.1, 1e-10
 # A loss of jax_losses.py, and the plan.
 CASES = [(jax_losses.gpt, "dp=2 tp=2"), (jax_losses.scan, "pp=2 microbatches=2"), (jax_losses.running, "dp=2")]

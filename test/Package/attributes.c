@@ -35,7 +35,7 @@ static MlirLogicalResult count(MlirDiagnostic diagnostic, void *errors) {
 
 static int checkSharding(MlirContext context, int *errors) {
   const char *written =
-      "#pp.sharding<@mesh, [{\"dp\", \"tp\"}, {?}], partial={\"pp\"=sum}>";
+      "#pp.sharding<@mesh, [{\"dp\", \"tp\"}, {?}], partial = {\"pp\"=sum}>";
   MlirAttribute sharding = mlirAttributeParseGet(context, text(written));
   EXPECT(!mlirAttributeIsNull(sharding) && ppAttributeIsASharding(sharding) &&
          !ppAttributeIsAPlan(sharding));

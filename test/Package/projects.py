@@ -7,7 +7,8 @@ A row of PROJECTS is a folder of examples/ and commands with what they print. A 
 script's own compiles every installed header, and takes attributes apart in C. Other projects ask
 for what there is not, and are told so.
 
-  projects.py --build=build --cmake=cmake --generator=Ninja --folder=build/test/projects
+  projects.py --build=build --cmake=cmake --generator=Ninja --folder=build/test/projects \\
+    --llvm=/usr/lib/llvm-22/bin
 """
 import argparse
 import os
@@ -127,10 +128,15 @@ def check_questions(arguments, folder, prefix):
 
 
 def check_projects(arguments, folder, prefix):
-    tools = arguments.build.resolve() / "bin"
+    tools = prefix / "bin"
     make(tools / "pp-model", "gpt", "--layers=2", "--hidden=32", "--heads=2", "--seq=8", "--vocab=32", "--batch=4",
          "-o", "gpt.mlir", cwd=folder)
     whole = make(tools / "pp-opt", "gpt.mlir", PARALLELIZE, cwd=folder)
+    plugin = next(prefix.rglob("PPPlugin.so"))
+    if make(arguments.llvm / "mlir-opt", f"--load-dialect-plugin={plugin}", f"--load-pass-plugin={plugin}",
+            "gpt.mlir", PARALLELIZE, cwd=folder) != whole:
+        yield "mlir-opt with the plugin expects what pp-opt prints, got something else"
+    make(tools / "pp-lsp-server", "--help")
     for name in dict.fromkeys(row[0] for row in PROJECTS):
         build(arguments, ROOT / "examples" / name, folder / name, prefix)
     for name, (program, *words), expected in PROJECTS:
@@ -145,7 +151,7 @@ def check_projects(arguments, folder, prefix):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("build", "folder"):
+    for name in ("build", "folder", "llvm"):
         parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
     for name in ("cmake", "generator"):
         parser.add_argument(f"--{name}", required=True)
@@ -153,7 +159,7 @@ def main():
     folder = arguments.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for component in ("pprt", "ppdev"):
+    for component in ("pprt", "pp", "ppdev"):
         make(arguments.cmake, "--install", arguments.build, "--component", component, "--prefix", folder / "first")
     # A package may be moved.
     prefix = folder / "prefix"

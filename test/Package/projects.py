@@ -4,7 +4,7 @@
 SPDX-License-Identifier: Apache-2.0
 
 A row of PROJECTS is a folder of examples/ and commands with what they print. A project of this
-script's own compiles every installed header, and takes attributes apart in C. Other projects ask
+script's own compiles every installed header, takes attributes apart in C, and trains. Others ask
 for what there is not, and are told so.
 
   projects.py --build=build --cmake=cmake --generator=Ninja --folder=build/test/projects \\
@@ -59,6 +59,8 @@ add_executable(attributes {root}/test/Package/attributes.c)
 set_target_properties(attributes PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
 target_compile_options(attributes PRIVATE -Wall -Wextra -Wpedantic -Werror)
 target_link_libraries(attributes PRIVATE PP::CAPI)
+add_executable(embed {root}/examples/embed/embed.cpp)
+target_link_libraries(embed PRIVATE PP::Models PP::Passes)
 """
 QUESTION = """cmake_minimum_required(VERSION 3.25)
 project(question LANGUAGES C CXX)
@@ -111,6 +113,8 @@ def check_headers(arguments, folder, prefix):
     (project / "CMakeLists.txt").write_text(HEADERS.format(root=ROOT))
     build(arguments, project, folder / "headers-out", prefix)
     make(folder / "headers-out" / "headers")
+    if "step 3 loss" not in make(folder / "headers-out" / "embed"):
+        yield "embed.cpp expects three steps, got fewer"
     if line := call(folder / "headers-out" / "attributes").returncode:
         yield f"attributes.c expects what its line {line} says"
     if len(names) < 50:

@@ -17,11 +17,12 @@ pp_install(PPPlannerTargets PPPlannerSearch PPReshardPlanner PPSchedule)
 if(PP_COMPILER)
   set_target_properties(PPIR PROPERTIES EXPORT_NAME IR)
   set_target_properties(PPInitAll PROPERTIES EXPORT_NAME Passes)
+  set_target_properties(PPCAPI PROPERTIES EXPORT_NAME CAPI)
   set_target_properties(PPModels PROPERTIES EXPORT_NAME Models)
   set_target_properties(PPStableHLOReader PROPERTIES EXPORT_NAME StableHLOReader)
-  pp_install(PPCompilerTargets PPAnalysis PPIR PPImport PPInitAll PPMlir PPModels PPPlanner PPPredict PPStableHLOReader
+  pp_install(PPCompilerTargets PPAnalysis PPCAPI PPIR PPImport PPInitAll PPMlir PPModels PPPlanner PPPredict PPStableHLOReader
              PPTarget PPTransforms)
-  install(DIRECTORY include/pp ${PROJECT_BINARY_DIR}/include/pp TYPE INCLUDE COMPONENT ppdev
+  install(DIRECTORY include/pp include/pp-c ${PROJECT_BINARY_DIR}/include/pp ${PROJECT_BINARY_DIR}/include/pp-c TYPE INCLUDE COMPONENT ppdev
           FILES_MATCHING PATTERN CMakeFiles EXCLUDE PATTERN Explain EXCLUDE PATTERN Reference EXCLUDE
           PATTERN *.h PATTERN *.inc PATTERN *.def PATTERN *.td)
   install(DIRECTORY docs/ ${PROJECT_BINARY_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pp COMPONENT ppdev

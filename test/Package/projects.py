@@ -4,9 +4,11 @@
 SPDX-License-Identifier: Apache-2.0
 
 A row of PROJECTS is a folder of examples/ and commands with what they print. A project of this
-script's own compiles every installed header; others ask for what there is not, and are told so.
+script's own compiles every installed header, takes attributes apart in C, and trains. Others ask
+for what there is not, and are told so.
 
-  projects.py --build=build --cmake=cmake --generator=Ninja --folder=build/test/projects
+  projects.py --build=build --cmake=cmake --generator=Ninja --folder=build/test/projects \\
+    --llvm=/usr/lib/llvm-22/bin
 """
 import argparse
 import os
@@ -22,7 +24,7 @@ PARTITION = "--pass-pipeline=builtin.module(pp-annotate-shardings,pp-propagate-s
             "pp-pad-dimensions,pp-partition,pp-optimize-collectives)"
 
 # A folder of examples/, a program of it with its arguments, and a regular expression for what it
-# prints; or "pp-opt", for what pp-opt prints of the same arguments.
+# prints; or "pp-opt", for what pp-opt prints with PARALLELIZE.
 PROJECTS = (
     ("opt", ["my-opt", "gpt.mlir", PARALLELIZE], "pp-opt"),
     ("opt", ["my-opt", ROOT / "examples/opt/seeds.mlir", PARTITION],
@@ -30,6 +32,8 @@ PROJECTS = (
     ("pass", ["pass", "gpt.mlir", "--pass-pipeline=builtin.module(func.func(count-flops))",
               "--mlir-print-op-on-diagnostic=false"],
      r"remark: [1-9]\d+ operations, [1-9]\d+ of them in products"),
+    ("capi", ["capi", "gpt.mlir", "dp=2 tp=2 pp=2 microbatches=2"], "pp-opt"),
+    ("capi", ["capi", "gpt.mlir", "dq=2"], "unknown key 'dq'; did you mean 'dp'"),
     ("planner", ["planner", "3", "6"],
      r"stage 0: ops 0 to 5\nstage 1: ops 6 to 10\nstage 2: ops 11 to 13\n(stage.*\n){3}"
      r"step: 480.0 ms, idle: 27 %\nkeeps 4096 bytes, computes 10 FLOPs again"),
@@ -51,6 +55,12 @@ set(CMAKE_CXX_STANDARD 17)
 find_package(PP 0.1 REQUIRED)
 add_executable(headers headers.cpp)
 target_link_libraries(headers PRIVATE PP::Passes PP::Models PP::Planner PP::Runtime)
+add_executable(attributes {root}/test/Package/attributes.c)
+set_target_properties(attributes PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
+target_compile_options(attributes PRIVATE -Wall -Wextra -Wpedantic -Werror)
+target_link_libraries(attributes PRIVATE PP::CAPI)
+add_executable(embed {root}/examples/embed/embed.cpp)
+target_link_libraries(embed PRIVATE PP::Models PP::Passes)
 """
 QUESTION = """cmake_minimum_required(VERSION 3.25)
 project(question LANGUAGES C CXX)
@@ -96,12 +106,17 @@ def check_paths(arguments, folder, prefix):
 def check_headers(arguments, folder, prefix):
     project = folder / "headers"
     project.mkdir()
-    names = sorted(path.relative_to(prefix / "include") for path in prefix.glob("include/pp/**/*.h"))
+    names = sorted(path.relative_to(prefix / "include") for path in prefix.glob("include/pp*/**/*.h")
+                   if "pprt" not in path.parts)
     (project / "headers.cpp").write_text(
         "".join(f"#include <{name}>\n" for name in names) + "int main() { pp::registerAllPasses(); }\n")
-    (project / "CMakeLists.txt").write_text(HEADERS)
+    (project / "CMakeLists.txt").write_text(HEADERS.format(root=ROOT))
     build(arguments, project, folder / "headers-out", prefix)
     make(folder / "headers-out" / "headers")
+    if "step 3 loss" not in make(folder / "headers-out" / "embed"):
+        yield "embed.cpp expects three steps, got fewer"
+    if line := call(folder / "headers-out" / "attributes").returncode:
+        yield f"attributes.c expects what its line {line} says"
     if len(names) < 50:
         yield f"expects the headers of the compiler, got {names}"
 
@@ -117,15 +132,21 @@ def check_questions(arguments, folder, prefix):
 
 
 def check_projects(arguments, folder, prefix):
-    tools = arguments.build.resolve() / "bin"
+    tools = prefix / "bin"
     make(tools / "pp-model", "gpt", "--layers=2", "--hidden=32", "--heads=2", "--seq=8", "--vocab=32", "--batch=4",
          "-o", "gpt.mlir", cwd=folder)
+    whole = make(tools / "pp-opt", "gpt.mlir", PARALLELIZE, cwd=folder)
+    plugin = next(prefix.rglob("PPPlugin.so"))
+    if make(arguments.llvm / "mlir-opt", f"--load-dialect-plugin={plugin}", f"--load-pass-plugin={plugin}",
+            "gpt.mlir", PARALLELIZE, cwd=folder) != whole:
+        yield "mlir-opt with the plugin expects what pp-opt prints, got something else"
+    make(tools / "pp-lsp-server", "--help")
     for name in dict.fromkeys(row[0] for row in PROJECTS):
         build(arguments, ROOT / "examples" / name, folder / name, prefix)
     for name, (program, *words), expected in PROJECTS:
         done = call(folder / name / program, *words, cwd=folder)
         if expected == "pp-opt":
-            is_right = done.stdout == make(tools / "pp-opt", *words, cwd=folder)
+            is_right = done.stdout == whole
         else:
             is_right = re.search(expected, done.stdout + done.stderr)
         if not is_right:
@@ -134,7 +155,7 @@ def check_projects(arguments, folder, prefix):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("build", "folder"):
+    for name in ("build", "folder", "llvm"):
         parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
     for name in ("cmake", "generator"):
         parser.add_argument(f"--{name}", required=True)
@@ -142,7 +163,7 @@ def main():
     folder = arguments.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for component in ("pprt", "ppdev"):
+    for component in ("pprt", "pp", "ppdev"):
         make(arguments.cmake, "--install", arguments.build, "--component", component, "--prefix", folder / "first")
     # A package may be moved.
     prefix = folder / "prefix"

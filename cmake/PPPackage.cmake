@@ -20,8 +20,9 @@ if(PP_COMPILER)
   set_target_properties(PPCAPI PROPERTIES EXPORT_NAME CAPI)
   set_target_properties(PPModels PROPERTIES EXPORT_NAME Models)
   set_target_properties(PPStableHLOReader PROPERTIES EXPORT_NAME StableHLOReader)
-  pp_install(PPCompilerTargets PPAnalysis PPCAPI PPIR PPImport PPInitAll PPMlir PPModels PPPlanner PPPredict PPStableHLOReader
-             PPTarget PPTransforms)
+  set_target_properties(PPExport PROPERTIES EXPORT_NAME StableHLOExport)
+  pp_install(PPCompilerTargets PPAnalysis PPCAPI PPExport PPIR PPImport PPInitAll PPMlir PPModels PPPlanner PPPredict
+             PPStableHLOReader PPTarget PPTransforms)
   install(DIRECTORY include/pp include/pp-c ${PROJECT_BINARY_DIR}/include/pp ${PROJECT_BINARY_DIR}/include/pp-c TYPE INCLUDE COMPONENT ppdev
           FILES_MATCHING PATTERN CMakeFiles EXCLUDE PATTERN Explain EXCLUDE PATTERN Reference EXCLUDE
           PATTERN *.h PATTERN *.inc PATTERN *.def PATTERN *.td)

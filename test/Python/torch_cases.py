@@ -56,13 +56,17 @@ def mlp():
     return randomize(module), F.cross_entropy, batches(make), {}
 
 
+# Plans of models of language.
+LANGUAGE = ("dp=2", "tp=2", "tp=2 sequence=true vocab=true", "pp=2 microbatches=2", "dp=2 zero=3", "sp=2")
+
+
 @case
 def gpt2():
     from transformers import GPT2Config, GPT2LMHeadModel
     module = GPT2LMHeadModel(GPT2Config(
         n_layer=2, n_embd=16, n_head=4, n_positions=SEQUENCE, vocab_size=VOCABULARY, attn_pdrop=0, embd_pdrop=0,
         resid_pdrop=0, attn_implementation="eager", use_cache=False, bos_token_id=0, eos_token_id=0))
-    return randomize(module), None, tokens(), {}
+    return randomize(module), None, tokens(), {"plans": LANGUAGE}
 
 
 @case
@@ -72,7 +76,7 @@ def llama():
         num_hidden_layers=2, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
         vocab_size=VOCABULARY, max_position_embeddings=SEQUENCE, attn_implementation="eager", use_cache=False,
         attention_bias=True, bos_token_id=0, eos_token_id=0))
-    return randomize(module), None, tokens(), {}
+    return randomize(module), None, tokens(), {"plans": LANGUAGE}
 
 
 def masks(g):
@@ -112,9 +116,10 @@ def vit():
 def resnet():
     from transformers import ResNetConfig, ResNetForImageClassification
     module = ResNetForImageClassification(ResNetConfig(
-        embedding_size=8, hidden_sizes=[8, 16], depths=[2, 2], layer_type="basic", num_labels=5))
+        embedding_size=8, hidden_sizes=[16, 32], depths=[2, 2], num_labels=5))  # bottlenecks, as of ResNet-50
     # A sum over the batch exists only after all micro-batches.
-    return randomize(module), None, images((), 5), {"plans": ("dp=2", "tp=2", "pp=2", "dp=2 zero=3")}
+    return randomize(module), None, images((), 5), {
+        "eps": 1e-6, "plans": ("dp=2", "tp=2", "pp=2", "dp=2 zero=3")}
 
 
 @case

@@ -98,6 +98,8 @@ class Case:
         module, loss, batches, export = self.make()
         self.plans = export.pop("plans", PLANS)
         is_widened = export.pop("widened", True)
+        # Of AdamW: 1e-8 amplifies the rounding of gradients that are nearly zero.
+        self.eps = export.pop("eps", 1e-8)
         module = module.to(dtype)
         batches = [{k: v.to(dtype) if v.is_floating_point() else v for k, v in b.items()} for b in batches]
         mode = Widened() if is_widened and dtype == torch.float64 else contextlib.nullcontext()
@@ -139,13 +141,13 @@ class Case:
         return value.item()
 
     def check_training(self, module, loss, batches, mode, before):
-        losses, after = self.train("optimizer=adamw lr=1e-3", STEPS)
+        losses, after = self.train(f"optimizer=adamw lr=1e-3 eps={self.eps}", STEPS)
         # The step above has changed running statistics: begin anew.
         with torch.no_grad():
             for name, tensor in list(module.named_parameters()) + list(module.named_buffers()):
                 if name in before:
                     tensor.copy_(before[name])
-        optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3)
+        optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3, eps=self.eps)
         theirs = []
         for batch in batches[:STEPS]:
             theirs.append(self.step(module, loss, batch, mode))

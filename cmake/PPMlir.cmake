@@ -28,6 +28,10 @@ list(FILTER PP_MLIR_ARCHIVES EXCLUDE REGEX "CAPI|Runner|Test|T(able|bl)[gG]en|Ex
 find_library(PP_ZSTD NAMES zstd libzstd.so.1)
 set(asks "$<BOOL:$<TARGET_PROPERTY:PP_LINKS_ARCHIVES>>")
 add_library(PPMlir INTERFACE)
+target_include_directories(PPMlir INTERFACE # for a project around this one
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+target_include_directories(PPMlir SYSTEM INTERFACE
+  $<BUILD_INTERFACE:${MLIR_INCLUDE_DIRS}> $<BUILD_INTERFACE:${LLVM_INCLUDE_DIRS}>)
 target_link_libraries(PPMlir INTERFACE
   "$<BUILD_INTERFACE:$<$<NOT:${asks}>:MLIR;LLVM>>"
   "$<BUILD_INTERFACE:$<${asks}:${PP_MLIR_ARCHIVES};${PP_ZSTD};ZLIB::ZLIB>>"

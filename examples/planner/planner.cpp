@@ -17,8 +17,8 @@
 namespace schedule = pp::schedule;
 
 int main(int argc, char **argv) {
-  const int64_t stages = argc > 1 ? std::atoll(argv[1]) : 4,
-                microBatches = argc > 2 ? std::atoll(argv[2]) : 8;
+  const int64_t stages = argc > 1 ? std::atoi(argv[1]) : 4,
+                microBatches = argc > 2 ? std::atoi(argv[2]) : 8;
   // An embedding, twelve blocks and a large head, in milliseconds.
   pp::StageCosts costs;
   costs.add(1, 1, 0.5);
@@ -40,8 +40,7 @@ int main(int argc, char **argv) {
                   end = stage + 1 < stages ? (*cuts)[stage] : costs.size();
     forward.push_back(costs.forward[end] - costs.forward[begin]);
     backward.push_back(costs.backward[end] - costs.backward[begin]);
-    std::printf("stage %d: ops %d to %d\n", int(stage), int(begin),
-                int(end) - 1);
+    std::printf("stage %zd: ops %zd to %zd\n", stage, begin, end - 1);
   }
   auto seconds = [&](const schedule::Action &action, bool) {
     return (action.kind == schedule::Kind::Forward ? forward
@@ -52,7 +51,7 @@ int main(int argc, char **argv) {
   std::printf("%s", schedule::drawText(*order, timeline).c_str());
   std::printf("step: %.1f ms, idle: %.0f %%\n", timeline.end,
               100 * timeline.bubble());
-  // A product, and an activation from it that is cheap to compute again.
+  // A product, and an activation that is cheap to compute again.
   const auto kept = pp::fitResiduals(
       {{4096, 1000000, {}, true}, {4096, 10, {0}, true}}, 5000);
   std::printf("keeps %d bytes, computes %d FLOPs again\n",

@@ -54,13 +54,20 @@ project(headers LANGUAGES C CXX)
 set(CMAKE_CXX_STANDARD 17)
 find_package(PP 0.1 REQUIRED)
 add_executable(headers headers.cpp)
-target_link_libraries(headers PRIVATE PP::Passes PP::Models PP::Planner PP::Runtime)
+target_link_libraries(headers PRIVATE PP::Passes PP::Planner PP::Runtime PP::StableHLOReader)
 add_executable(attributes {root}/test/Package/attributes.c)
 set_target_properties(attributes PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
 target_compile_options(attributes PRIVATE -Wall -Wextra -Wpedantic -Werror)
 target_link_libraries(attributes PRIVATE PP::CAPI)
 add_executable(embed {root}/examples/embed/embed.cpp)
 target_link_libraries(embed PRIVATE PP::Models PP::Passes)
+"""
+MAIN = """int main() {
+  mlir::DialectRegistry registry;
+  pp::registerAllDialects(registry);
+  pp::registerStableHLOReader(registry);
+  pp::registerAllPasses();
+}
 """
 QUESTION = """cmake_minimum_required(VERSION 3.25)
 project(question LANGUAGES C CXX)
@@ -109,7 +116,7 @@ def check_headers(arguments, folder, prefix):
     names = sorted(path.relative_to(prefix / "include") for path in prefix.glob("include/pp*/**/*.h")
                    if "pprt" not in path.parts)
     (project / "headers.cpp").write_text(
-        "".join(f"#include <{name}>\n" for name in names) + "int main() { pp::registerAllPasses(); }\n")
+        "".join(f"#include <{name}>\n" for name in names) + MAIN)
     (project / "CMakeLists.txt").write_text(HEADERS.format(root=ROOT))
     build(arguments, project, folder / "headers-out", prefix)
     make(folder / "headers-out" / "headers")

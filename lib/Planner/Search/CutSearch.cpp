@@ -245,7 +245,8 @@ bool StageCosts::check(std::string &error) const {
   for (size_t op = 1; op < count; ++op)
     if (!(forward[op] >= forward[op - 1] && std::isfinite(forward[op])) ||
         !(backward[op] >= backward[op - 1] && std::isfinite(backward[op])) ||
-        work[op] < work[op - 1] || !(crossing[op] >= 0)) {
+        work[op] < work[op - 1] ||
+        !(crossing[op] >= 0 && std::isfinite(crossing[op]))) {
       error = "expects running sums of times and counts that do not fall, and "
               "messages of at least 0 s, got others at op " +
               std::to_string(op - 1);
@@ -267,8 +268,9 @@ std::optional<Cuts> pp::findStageCuts(const StageCosts &costs,
   }
   if (stages == 1)
     return Cuts();
-  if (costs.work.back() < stages) {
-    error = "expects at most " + std::to_string(costs.work.back()) +
+  const int64_t work = costs.work.back() - costs.work.front();
+  if (work < stages) {
+    error = "expects at most " + std::to_string(work) +
             " stages, one for each forward op between an input and the loss, "
             "got " +
             std::to_string(stages) + ": a stage would be empty";

@@ -26,7 +26,7 @@ import jax.extend.core
 from jax.interpreters import mlir
 
 SAFETENSORS = {"float64": "F64", "float32": "F32", "bfloat16": "BF16", "float16": "F16", "int64": "I64",
-               "int32": "I32", "int8": "I8", "uint32": "U32", "bool": "BOOL"}
+               "int32": "I32", "int8": "I8", "uint32": "I32", "bool": "BOOL"}  # pp's integers have a sign
 
 
 def export(loss, params, example_batch, *, states=None, labels=None, dims=None):
@@ -299,6 +299,8 @@ class _Trees:
             places = self.places(path, leaf)
             rows = [np.asarray(tensors[name]) for name, _ in places]
             whole = leaf if not places else rows[0] if places[0][1] is ... else np.stack(rows)
+            if whole.dtype == np.int32:
+                whole = whole.view(np.asarray(leaf).dtype)
             leaves.append(jax.numpy.asarray(whole).reshape(np.shape(leaf)))
         trees = jax.tree_util.tree_unflatten(self.structure, leaves)
         others = [tree for name, tree in trees.items() if name != "params"]

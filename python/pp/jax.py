@@ -256,6 +256,10 @@ class _Trees:
 
     def __init__(self, trees, kept):
         self.paths, self.structure = jax.tree_util.tree_flatten_with_path(trees)
+        for path, leaf in self.paths:
+            if jax.numpy.issubdtype(getattr(leaf, "dtype", float), jax.dtypes.prng_key):
+                raise ExportError(f"expects arrays of numbers, got a key at {jax.tree_util.keystr(path[1:])} of "
+                                  f"{path[0].key}: keep jax.random.key_data(key), and use jax.random.wrap_key_data")
         self.rows = {}  # name without a number -> names of the rows of a stack
         for name in kept:
             parts = name.split(".")

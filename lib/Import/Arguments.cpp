@@ -185,23 +185,29 @@ static LogicalResult verify(BlockArgument value, const Argument &argument) {
   return success();
 }
 
-/// The parameter that a state belongs to, as a moment does: of the same type,
-/// at the same path below another root. Null if there is none.
-static const Argument *findOwner(func::FuncOp main, unsigned index,
-                                 ArrayRef<Argument> arguments) {
-  const Argument &state = arguments[index];
-  const Argument *owner = nullptr;
-  for (auto [number, argument] : llvm::enumerate(arguments)) {
-    const std::string path = dropRoot(argument.path);
-    if (argument.role.value_or(Role::Param) == Role::Param &&
-        !argument.path.path.empty() &&
-        main.getArgument(number).getType() ==
-            main.getArgument(index).getType() &&
-        StringRef(state.path.path).ends_with("." + path) &&
-        (!owner || dropRoot(owner->path).size() < path.size()))
-      owner = &argument;
+/// For each state of a step the parameter that it belongs to, as a moment does:
+/// of the same type, at the same path below another root. Null for others.
+static SmallVector<const Argument *> findOwners(func::FuncOp main,
+                                                ArrayRef<Argument> arguments) {
+  llvm::StringMap<unsigned> parameters;
+  for (auto [index, argument] : llvm::enumerate(arguments))
+    if (argument.role == Role::Param && !argument.path.path.empty())
+      parameters.try_emplace(dropRoot(argument.path), index);
+  SmallVector<const Argument *> owners(arguments.size());
+  for (auto [index, argument] : llvm::enumerate(arguments)) {
+    if (argument.role != Role::State)
+      continue;
+    StringRef path = argument.path.path;
+    while (!owners[index] && !path.empty()) {
+      path = path.split('.').second;
+      auto found = parameters.find(path);
+      if (found != parameters.end() &&
+          main.getArgument(found->second).getType() ==
+              main.getArgument(index).getType())
+        owners[index] = &arguments[found->second];
+    }
   }
-  return owner;
+  return owners;
 }
 
 static DictionaryAttr describe(BlockArgument value, const Argument &argument,
@@ -232,9 +238,12 @@ pp::hlo::describeArguments(func::FuncOp main, const Roles &roles,
     return failure();
   SmallVector<DictionaryAttr> result;
   llvm::StringSet<> names;
-  for (auto [value, argument] :
-       llvm::zip_equal(main.getArguments(), arguments)) {
-    const bool isOfStep = !others.empty() && argument.role == Role::State;
+  // Those of a loss are the model's own.
+  const SmallVector<const Argument *> owners =
+      others.empty() ? SmallVector<const Argument *>(arguments.size())
+                     : findOwners(main, arguments);
+  for (auto [value, argument, owner] :
+       llvm::zip_equal(main.getArguments(), arguments, owners))
     if (!names.insert(argument.name).second)
       return emitError(value.getLoc())
              << "expects arguments of different names, got two called '"
@@ -242,11 +251,7 @@ pp::hlo::describeArguments(func::FuncOp main, const Roles &roles,
     else if (failed(verify(value, argument)))
       return failure();
     else
-      result.push_back(
-          describe(value, argument,
-                   isOfStep ? findOwner(main, value.getArgNumber(), arguments)
-                            : nullptr));
-  }
+      result.push_back(describe(value, argument, owner));
   return result;
 }
 

@@ -126,9 +126,11 @@ std::optional<int64_t> StepMarker::findLastReader(Value value,
                                                   int64_t bound) const {
   std::optional<int64_t> last;
   SmallVector<Value> pending{value};
+  llvm::SmallDenseSet<Operation *> seen;
   while (!pending.empty())
     for (Operation *user : pending.pop_back_val().getUsers()) {
-      if (user == body.getTerminator() || !isOf(user, Phase::Forward))
+      if (user == body.getTerminator() || !isOf(user, Phase::Forward) ||
+          !seen.insert(user).second)
         continue;
       if (!ofBatch.contains(user->getResult(0)))
         llvm::append_range(pending, user->getResults());

@@ -10,7 +10,7 @@
 #include "TrainingStep.h"
 #include "pp/IR/Model.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace pp;
@@ -55,8 +55,11 @@ private:
   LogicalResult chooseLoss();
   void takeMetrics();
   LogicalResult chooseRoles();
-  /// Whether `result` may be the new value of `argument`, by type and name.
-  bool areOfOneName(unsigned argument, unsigned result);
+  bool isUnpaired(unsigned argument, unsigned result) {
+    return !interface.newValues[argument] &&
+           source.getArgument(argument).getType() ==
+               source.getResultTypes()[result];
+  }
   void pair(unsigned argument, unsigned result) {
     interface.newValues[argument] = result;
     isTaken[result] = true;
@@ -86,18 +89,6 @@ LogicalResult InterfaceFinder::verifyGradient() {
       "gradients; write it by lower(...).as_text(debug_info=True)");
 }
 
-bool InterfaceFinder::areOfOneName(unsigned argument, unsigned result) {
-  auto named = dyn_cast<NameLoc>(source.getArgument(argument).getLoc());
-  if (!named ||
-      source.getResultTypes()[result] != source.getArgument(argument).getType())
-    return false;
-  const std::string path = splitArgumentName(named.getName().getValue()).path,
-                    whole = resultPath(result);
-  // Behind the place in the tuple of results, if they are one.
-  return !path.empty() &&
-         (whole == path || StringRef(whole).split('.').second == path);
-}
-
 /// Of trees of equal names and types, such as parameters and their means, the
 /// first is updated by the first, unless memory says otherwise.
 void InterfaceFinder::pairByName() {
@@ -105,12 +96,21 @@ void InterfaceFinder::pairByName() {
     auto alias = source.getArgAttrOfType<IntegerAttr>(argument, kAlias);
     return alias && alias.getInt() == result;
   };
+  llvm::StringMap<SmallVector<unsigned, 4>> argumentsAt;
+  for (BlockArgument argument : source.getArguments())
+    if (auto named = dyn_cast<NameLoc>(argument.getLoc()))
+      argumentsAt[splitArgumentName(named.getName().getValue()).path].push_back(
+          argument.getArgNumber());
   for (unsigned result = 0; result < results.size(); ++result) {
+    const std::string whole = resultPath(result);
     std::optional<unsigned> best;
-    for (unsigned index = 0; index < source.getNumArguments(); ++index)
-      if (!interface.newValues[index] && areOfOneName(index, result) &&
-          (!best || isAlias(index, result)))
-        best = index;
+    // Behind the place in the tuple of results, if they are one.
+    for (StringRef path :
+         {StringRef(whole), StringRef(whole).split('.').second})
+      if (!path.empty())
+        for (unsigned index : argumentsAt.lookup(path))
+          if (isUnpaired(index, result) && (!best || isAlias(index, result)))
+            best = index;
     if (best)
       pair(*best, result);
   }
@@ -123,10 +123,8 @@ void InterfaceFinder::pairByMemory() {
       continue;
     auto alias = source.getArgAttrOfType<IntegerAttr>(index, kAlias);
     for (unsigned result = 0; result < results.size(); ++result)
-      if (!isTaken[result] &&
-          (alias ? alias.getInt() == result
-                 : source.getResultTypes()[result] ==
-                       source.getArgument(index).getType())) {
+      if (!isTaken[result] && isUnpaired(index, result) &&
+          (!alias || alias.getInt() == result)) {
         pair(index, result);
         break;
       }

@@ -26,7 +26,7 @@ import jax.extend.core
 from jax.interpreters import mlir
 
 SAFETENSORS = {"float64": "F64", "float32": "F32", "bfloat16": "BF16", "float16": "F16", "int64": "I64",
-               "int32": "I32", "int8": "I8", "uint32": "U32", "bool": "BOOL"}
+               "int32": "I32", "int8": "I8", "uint32": "I32", "bool": "BOOL"}  # pp's integers have a sign
 
 
 def export(loss, params, example_batch, *, states=None, labels=None, dims=None):
@@ -257,6 +257,10 @@ class _Trees:
 
     def __init__(self, trees, kept):
         self.paths, self.structure = jax.tree_util.tree_flatten_with_path(trees)
+        for path, leaf in self.paths:
+            if jax.numpy.issubdtype(getattr(leaf, "dtype", float), jax.dtypes.prng_key):
+                raise ExportError(f"expects arrays of numbers, got a key at {jax.tree_util.keystr(path[1:])} of "
+                                  f"{path[0].key}: keep jax.random.key_data(key), and use jax.random.wrap_key_data")
         self.rows = {}  # name without a number -> names of the rows of a stack
         for name in kept:
             parts = name.split(".")
@@ -300,6 +304,8 @@ class _Trees:
             places = self.places(path, leaf)
             rows = [np.asarray(tensors[name]) for name, _ in places]
             whole = leaf if not places else rows[0] if places[0][1] is ... else np.stack(rows)
+            if whole.dtype == np.int32:
+                whole = whole.view(np.asarray(leaf).dtype)
             leaves.append(jax.numpy.asarray(whole).reshape(np.shape(leaf)))
         trees = jax.tree_util.tree_unflatten(self.structure, leaves)
         others = [tree for name, tree in trees.items() if name != "params"]

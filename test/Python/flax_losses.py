@@ -35,7 +35,7 @@ class Transformer(linen.Module):
         return linen.Dense(VOCAB, param_dtype=x.dtype, name="head")(x)
 
 
-def transform(stacked):
+def transform(stacked, partitions):
     draw = Draw()
     batch = {name: draw.integers(VOCAB, BATCH, SEQ) for name in ("tokens", "labels")}
     model = Transformer(stacked)
@@ -44,17 +44,17 @@ def transform(stacked):
     def loss(params, tokens, labels):
         return cross_entropy(model.apply(params, tokens), labels)
 
-    return Model(loss, params, batch)
+    return Model(loss, params, batch, partitions=partitions)
 
 
 def flax_transformer():
     """A transformer, a module a layer."""
-    return transform(stacked=False)
+    return transform(stacked=False, partitions=("tp=2",))
 
 
 def flax_scan():
     """The same with layers that nn.scan stacks, and with checkpoints."""
-    return transform(stacked=True)
+    return transform(stacked=True, partitions=("dp=2", "pp=2 microbatches=2", "dp=2 zero=3"))
 
 
 class Residual(linen.Module):
@@ -102,7 +102,7 @@ def flax_resnet():
     stats = jax.tree.map(lambda value: value.astype(batch["images"].dtype), variables["batch_stats"])
     # A batch norm of micro-batches is another function, which pp refuses.
     return Model(loss, variables["params"], batch, states={"batch_stats": stats},
-                 partitions=("dp=2", "tp=2", "pp=2", "dp=2 zero=3"))
+                 partitions=("dp=2", "pp=2"))
 
 
 CASES = [flax_transformer, flax_scan, flax_resnet]

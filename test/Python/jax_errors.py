@@ -97,6 +97,8 @@ STEPS = [
     (step_by(lambda p, s, loss: (p, {"n": s["n"] + 0.5}, loss)), {"n": LABELS}, r"int32\[3\]: convert one"),
     (step_by(lambda p, s, loss: (p, s, loss[None])), (), "returns its loss, one number .* got 0 such results"),
     (step_by(lambda p, s, loss: (p, s, [loss, 2 * loss])), (), "got 2 such results; return a dictionary .* called 'loss'"),
+    (step_by(lambda p, s, loss: (p, {"key": jax.random.split(s["key"])[0]}, loss)), {"key": jax.random.key(1)},
+     r"got a key at \['key'\] of opt_state: keep jax.random.key_data"),
     (lambda p, s, x: (p, s, jnp.mean(x @ p["w"])), (), "a step that JAX differentiated, .* without gradients"),
     (lambda p, s, x: (p, s, 1.0) if x[0, 0] > 0 else (p, s, 0.0), (), "JAX refuses the step: .*boolean conversion"),
 ]

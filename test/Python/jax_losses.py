@@ -256,7 +256,7 @@ def switch():
         x = x + jnp.einsum("bsec,becd->bsd", slots, back) * weight
         return cross_entropy(x @ params["head"], labels) + 0.01 * balance
 
-    return Model(loss, params, batch)
+    return Model(loss, params, batch, partitions=("tp=2", "pp=2 microbatches=2"))
 
 
 def ops():

@@ -104,6 +104,27 @@ def convolutions():
     return update_by(optax.sgd(0.01), jax_losses.convolutions(), plans=("dp=2", "tp=2", "pp=2 microbatches=2"))
 
 
+def dropout():
+    """A key that the step splits."""
+    model = jax_losses.mlp()
+    optimizer = optax.adam(0.01)
+
+    def lose(params, key, x, y):
+        kept = jax.random.bernoulli(jax.random.wrap_key_data(key), 0.8, x.shape)
+        return model.loss(params, jnp.where(kept, x / 0.8, 0), y)
+
+    def step(params, opt_state, x, y):
+        key, moments = opt_state
+        key, now = jax.random.key_data(jax.random.split(jax.random.wrap_key_data(key)))
+        loss, gradients = jax.value_and_grad(lose)(params, now, x, y)
+        updates, moments = optimizer.update(gradients, moments)
+        return optax.apply_updates(params, updates), (key, moments), loss
+
+    key = jax.random.key_data(jax.random.key(3))
+    return Training(model, lambda params, opt_state, batch: step(params, opt_state, **batch),
+                    (key, optimizer.init(model.params)), plans=("dp=2", "tp=2", "dp=2 microbatches=2", "pp=2"))
+
+
 def batch_norm():
     """Running means beside the optimizer's states, and a metric."""
     model = jax_losses.running()
@@ -120,7 +141,7 @@ def batch_norm():
                     plans=("dp=2 zero=1", "tp=2"))
 
 
-CASES = [sgd, adamw, adafactor, accumulated, frozen, clipped, scan, switch, convolutions, batch_norm]
+CASES = [sgd, adamw, adafactor, accumulated, frozen, clipped, scan, switch, convolutions, dropout, batch_norm]
 IN_F32 = [sgd, adamw]
 
 

@@ -18,6 +18,14 @@ class Argument:
     element: str  # f32, i64, ...
 
 
+def unescape(text):
+    """Of a string as MLIR prints it: bytes that are not ASCII, quotes and others are in
+    hexadecimal."""
+    data = re.sub(rb"\\(\\|[0-9A-Fa-f]{2})", lambda m: b"\\" if m[1] == b"\\" else bytes([int(m[1], 16)]),
+                  text.encode())
+    return data.decode(errors="replace")
+
+
 def read_arguments(text):
     """Argument by name, in their order."""
     signature = text[text.index("func.func @main("):]
@@ -26,7 +34,7 @@ def read_arguments(text):
     arguments = {}
     for at, after in zip(found, [*found[1:], None]):
         attributes = signature[at.end():after.start() if after else len(signature)]
-        name = _NAME.search(attributes).group(1)
+        name = unescape(_NAME.search(attributes).group(1))
         shape = tuple(int(size) for size in at.group(1).split("x")[:-1])
         arguments[name] = Argument(_ROLE.search(attributes).group(1), shape, at.group(2))
     return arguments

@@ -55,7 +55,8 @@ def export(loss, params, example_batch, *, states=None, labels=None, dims=None):
 
     def main(params, states, batch):
         first = (params,) if states is None else (params, states)
-        return loss(*first, batch) if isinstance(example_batch, dict) else loss(*first, *(batch[n] for n in names))
+        entries = [batch] if isinstance(example_batch, dict) else [batch[name] for name in names]
+        return _tie(loss(*first, *entries), None, states)
 
     lowered = _lower(main, params, states, batch, f"loss(params, {given}...)")
     roles = {role: [entry for entry in entries if _reads(lowered, entry)] for role, entries in roles.items()}
@@ -79,7 +80,8 @@ def export_step(step, params, opt_state, example_batch, *, labels=None, dims=Non
     roles = _choose_roles(batch, labels, dims or {}, isinstance(example_batch, dict))
 
     def main(params, opt_state, batch):
-        return step(params, opt_state, *([batch] if isinstance(example_batch, dict) else (batch[n] for n in names)))
+        entries = [batch] if isinstance(example_batch, dict) else [batch[name] for name in names]
+        return _tie(step(params, opt_state, *entries), params, opt_state)
 
     try:
         lowered = jax.jit(main, donate_argnums=(0, 1)).lower(params, opt_state, batch)
@@ -139,7 +141,7 @@ def _choose_roles(batch, labels, dims, is_dict):
             raise ExportError(f"expects {what} of entries of the batch, {list(batch)}, got {unknown}")
     roles = {"inputs": [], "labels": []}
     for name, value in batch.items():
-        is_table = len(np.shape(value)) == 2 and np.issubdtype(getattr(value, "dtype", None), np.integer)
+        is_table = getattr(value, "ndim", 0) == 2 and np.issubdtype(getattr(value, "dtype", None), np.integer)
         named = dims.get(name) or (("batch", "sequence") if is_table else ())
         roles["labels" if name in labels else "inputs"].append(":".join([f"batch.{name}", *named]))
     return roles
@@ -166,6 +168,20 @@ def _lower(main, params, states, batch, form):
         if states is not None:
             _check_states(states, lowered.out_info)
         return lowered.as_text(debug_info=True)
+
+
+def _tie(results, *trees):
+    """The results, where each leaf of the tree at the place of one of `trees` also reads
+    the leaf that it replaces: JAX drops arguments that nothing reads."""
+    if not isinstance(results, (tuple, list)):
+        return results
+
+    def tie(old, new):
+        if jax.tree.structure(old) != jax.tree.structure(new):
+            return new
+        return jax.tree.map(lambda before, after: jax.lax.optimization_barrier((before, after))[1], old, new)
+
+    return tuple(tie(old, new) for old, new in zip(trees, results)) + tuple(results[len(trees):])
 
 
 def _check_states(states, results):
@@ -234,6 +250,11 @@ def _lower_stop(context, x):
     return mlir.lower_fun(_stopped, multiple_results=False)(context, x) if _is_marking else [x]
 
 
+# Where they bend, their derivatives are 0, and those of maxima and minima halves.
+_KINKED = {"relu": lambda x: [jax.numpy.where(x > 0, x, 0)],
+           "relu6": lambda x: [jax.numpy.where((x > 0) & (x < 6), x, jax.lax.stop_gradient(jax.numpy.clip(x, 0, 6)))]}
+
+
 def _lower_own_derivative(context, *args, call_jaxpr, **_):
     function = jax.extend.core.jaxpr_as_fun(call_jaxpr)
     if _is_marking:
@@ -242,8 +263,7 @@ def _lower_own_derivative(context, *args, call_jaxpr, **_):
             raise ExportError(f"{of.func_src_info}: has a derivative of its own (jax.custom_jvp, jax.custom_vjp), "
                               "which StableHLO does not say: write it without, with jax.lax.stop_gradient where "
                               "that serves")
-        if of.func_name == "relu":  # at 0 its derivative is 0, that of a maximum half of each operand's
-            function = lambda x: [jax.numpy.where(x > 0, x, 0)]
+        function = _KINKED.get(of.func_name, function)
     return mlir.lower_fun(function, multiple_results=True)(context, *args)
 
 
@@ -272,7 +292,7 @@ class _Trees:
     def places(self, path, leaf):
         """Names of a leaf, or of its rows, with the index into it."""
         whole = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", None)))) for key in path]
-        names = ".".join(whole[1:]), ".".join(whole[1:]).removeprefix("params."), ".".join(whole)
+        names = ".".join(whole), ".".join(whole[1:]), ".".join(whole[1:]).removeprefix("params.")
         for name in names:
             if name in self.kept:
                 return [(name, ...)]

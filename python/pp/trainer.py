@@ -34,6 +34,18 @@ class _Argument:
         self.stored, self.order = self.shape, None
 
 
+def _text(text):
+    """For C, where a text ends at a byte of 0."""
+    data = text if isinstance(text, bytes) else text.encode()
+    if b"\0" in data:
+        raise ValueError(f"expects a text without bytes of 0, got {text!r}")
+    return data
+
+
+def _path(path):
+    return _text(os.fsencode(path))
+
+
 class Trainer:
     """Trains `model` (what pp.torch.export returns, or the path or the text of a
     module) as `plan` says, the text that --parallelize takes: "dp=2 tp=2".
@@ -51,7 +63,10 @@ class Trainer:
     def __init__(self, model, plan="", *, optimizer=None, seed=0, parameters=None, threads=0, **keys):
         self._session, self._program, self._model = c_void_p(), c_void_p(), c_void_p()
         self._worker, self._lent, self._metrics, self._has_begun = None, {}, {}, False
-        self._copied = 0
+        self._copied, self._process = 0, os.getpid()
+        for name, number in ("seed", seed), ("threads", threads):
+            if number < 0:
+                raise ValueError(f"expects {name} of 0 or more, got {number}")
         self._library = library = Library.load()
         self._framework, self._to_trees = getattr(model, "framework", None), getattr(model, "to_trees", None)
         words = [plan, *(f"{key}={_spell(value)}" for key, value in {"optimizer": optimizer, **keys}.items()
@@ -64,11 +79,11 @@ class Trainer:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="pp")
         try:
             self._run(self._parse, model)
-            self._run(library.pp_compile, self._model, self._keys.encode(), byref(self._program))
+            self._run(library.pp_compile, self._model, _text(self._keys), byref(self._program))
             self._run(library.pp_open, self._program, byref(options), byref(self._session))
             self._describe(getattr(model, "batch", None))
             if isinstance(parameters, (str, os.PathLike)):
-                self._run(library.pprt_load, self._session, os.fsencode(parameters))
+                self._run(library.pprt_load, self._session, _path(parameters))
             elif parameters is not None:
                 self.load(parameters)
             elif isinstance(model, Model):
@@ -105,7 +120,7 @@ class Trainer:
     def explain(self):
         """Why each collective is there, as pp-opt --pp-explain says it. Compiles anew."""
         text = c_void_p()
-        self._run(self._library.pp_explain, self._model, self._keys.encode(), byref(text))
+        self._run(self._library.pp_explain, self._model, _text(self._keys), byref(text))
         return self._take(text)
 
     # Training.
@@ -144,7 +159,7 @@ class Trainer:
         for name, memory in given.items():
             places[self._inputs[name].index] = memory.address
         try:
-            self._run(self._library.pp_verify, self._model, self._keys.encode(), self._session, places, byref(report))
+            self._run(self._library.pp_verify, self._model, _text(self._keys), self._session, places, byref(report))
         finally:
             text = self._take(report)
         return text
@@ -202,20 +217,20 @@ class Trainer:
 
     def save(self, path):
         """Writes the model's parameters and states as a safetensors file."""
-        self._run(self._library.pprt_save, self._session, os.fsencode(path))
+        self._run(self._library.pprt_save, self._session, _path(path))
 
     def save_checkpoint(self, folder):
         """Writes FOLDER/step-N, with the optimizer's states; pp-run reads it, too."""
-        self._run(self._library.pprt_save_checkpoint, self._session, os.fsencode(folder))
+        self._run(self._library.pprt_save_checkpoint, self._session, _path(folder))
 
     def resume(self, path):
         """Before the first step: goes on from a checkpoint, or from the newest of a folder, of any plan."""
-        self._run(self._library.pprt_resume, self._session, os.fsencode(path))
+        self._run(self._library.pprt_resume, self._session, _path(path))
 
     def save_artifact(self, path):
         """Writes the program as a .ppx file, which pp-run takes. Compiles anew."""
         data, size = c_void_p(), c_size_t()
-        self._run(self._library.pp_make_artifact, self._model, self._keys.encode(), byref(data), byref(size))
+        self._run(self._library.pp_make_artifact, self._model, _text(self._keys), byref(data), byref(size))
         content = ctypes.string_at(data, size.value)
         self._library.pp_free(data)
         with open(path, "wb") as file:
@@ -252,6 +267,8 @@ class Trainer:
     def _check_open(self):
         if self._worker is None:
             raise ValueError("expects an open trainer, got a closed one")
+        if os.getpid() != self._process:
+            raise ValueError("expects the process that made the trainer, got one that was forked from it")
 
     def _run(self, function, *arguments):
         """Calls in the thread that makes all calls. On Ctrl-C a step goes on to its end,
@@ -271,7 +288,7 @@ class Trainer:
         library, text = self._library, getattr(model, "text", model)
         if isinstance(text, os.PathLike) or (isinstance(text, str) and "\n" not in text and
                                              (text.endswith(".mlir") or os.path.exists(text))):
-            library.pp_read(os.fsencode(text), byref(self._model))
+            library.pp_read(_path(text), byref(self._model))
         elif isinstance(text, (str, bytes)):
             content = text.encode() if isinstance(text, str) else text
             library.pp_parse(b"model.mlir", content, len(content), byref(self._model))

@@ -262,7 +262,7 @@ def switch():
 def ops():
     """Dropout, sorts, sums at indices, a recurrence, a branch on data, a stopped gradient."""
     draw = Draw()
-    params = {"w": draw.floats(HIDDEN, 12), "cell": draw.floats(12, 12)}
+    params = {"w": draw.floats(HIDDEN, 12), "cell": draw.floats(12, 12), "bends": jnp.asarray([0.0, 6.0, 3.0, -1.0])}
     batch = {"x": draw.floats(8, HIDDEN, scale=1), "key": jnp.asarray([1, 2], jnp.uint32),
              "y": draw.integers(6, 8)}
 
@@ -278,7 +278,8 @@ def ops():
         weights = jax.lax.stop_gradient(jax.nn.sigmoid(states.T))
         groups = jnp.zeros((6, 12)).at[y].add(z * weights @ params["cell"])
         branch = jax.lax.cond(params["w"][0, 0] > 0, jnp.sin, jnp.cos, groups)
-        return jnp.sum(jnp.clip(branch, -0.5, 0.9) ** 2) / 8 + jnp.mean(jnp.expm1(z * 0.1))
+        bends = jnp.sum(jax.nn.relu6(params["bends"]))  # at 0 and 6 it has no derivative, and JAX takes 0
+        return jnp.sum(jnp.clip(branch, -0.5, 0.9) ** 2) / 8 + jnp.mean(jnp.expm1(z * 0.1)) + bends
 
     # A sum over the batch, of which more is computed, leaves no micro-batches.
     return Model(loss, params, batch, ("y",), dims={"key": ("word",)}, partitions=("dp=2", "dp=2 zero=3"))
@@ -288,13 +289,15 @@ def running():
     """A running mean, and a counter that weighs the loss."""
     draw = Draw()
     params = {"w": draw.floats(HIDDEN, 8)}
-    states = {"norm": {"mean": draw.floats(HIDDEN)}, "steps": jnp.asarray(3.0)}
+    # No step reads what the last one wrote into `seen`.
+    states = {"norm": {"mean": draw.floats(HIDDEN)}, "steps": jnp.asarray(3.0), "seen": jnp.zeros(HIDDEN)}
     batch = {"x": draw.floats(8, HIDDEN, scale=1), "y": draw.integers(8, 8)}
 
     def loss(params, states, x, y):
         mean = states["norm"]["mean"]
         value = cross_entropy((x - mean) @ params["w"], y) / states["steps"]
-        return value, {"norm": {"mean": 0.9 * mean + 0.1 * x.mean(0)}, "steps": states["steps"] + 1}
+        return value, {"norm": {"mean": 0.9 * mean + 0.1 * x.mean(0)}, "steps": states["steps"] + 1,
+                       "seen": x.sum(0)}
 
     return Model(loss, params, batch, ("y",), states, partitions=("dp=2", "tp=2"))
 

@@ -77,6 +77,12 @@ def accumulated():
     return update_by(optax.MultiSteps(optax.adam(0.01), 2), jax_losses.mlp(), plans=("dp=2 zero=1", "pp=2"))
 
 
+def scheduled():
+    """A rate that each step writes into the state, and none reads there."""
+    rate = optax.linear_schedule(0.1, 0.01, 10)
+    return update_by(optax.inject_hyperparams(optax.adam)(learning_rate=rate), jax_losses.mlp(), plans=("dp=2 zero=1",))
+
+
 def frozen():
     """Parameters that stay, and an average of the others."""
     model = jax_losses.mlp()
@@ -141,7 +147,7 @@ def batch_norm():
                     plans=("dp=2 zero=1", "tp=2"))
 
 
-CASES = [sgd, adamw, adafactor, accumulated, frozen, clipped, scan, switch, convolutions, dropout, batch_norm]
+CASES = [sgd, adamw, adafactor, accumulated, scheduled, frozen, clipped, scan, switch, convolutions, dropout, batch_norm]
 IN_F32 = [sgd, adamw]
 
 

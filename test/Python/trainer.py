@@ -57,6 +57,19 @@ def closed(use):
     return use(trainer)
 
 
+def forked(trainer):
+    """What a step in a forked process raises, in this one."""
+    child = os.fork()
+    if child == 0:
+        try:
+            trainer.step(BATCH)
+        except ValueError:
+            os._exit(0)
+        os._exit(1)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
+        raise ValueError("expects the process that made the trainer, got one that was forked from it")
+
+
 def late_resume():
     with open_trainer() as trainer:
         trainer.step(BATCH)
@@ -101,6 +114,10 @@ BAD = [
     (lambda t: pp.Trainer(os.path.join(FOLDER.name, "none.mlir")), pp.TrainerError, "none.mlir"),
     (lambda t: pp.Trainer(7), TypeError, "expects what pp.torch.export returns, a path or the text of a module, got int"),
     (lambda t: open_trainer(parameters={"layers.9.bias": X}), ValueError, "got 'layers.9.bias'"),
+    (lambda t: open_trainer(seed=-1), ValueError, "expects seed of 0 or more, got -1"),
+    (lambda t: open_trainer("dp=2\0tp=2"), ValueError, "without bytes of 0"),
+    (lambda t: t.save("a\0b"), ValueError, "without bytes of 0"),
+    (forked, ValueError, "expects the process that made the trainer"),
 ]
 
 

@@ -17,6 +17,7 @@
 #include "pp/Transforms/Pipelines.h"
 #include "pprt/Files.h"
 #include "pprt/Status.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 
@@ -44,6 +45,20 @@ static LogicalResult prepare(ModuleOp module, std::optional<pp::Level> level) {
   return manager.run(module);
 }
 
+/// The description, which is last, is there only beside what it describes.
+static LogicalResult writeAll(ModuleOp module,
+                              ArrayRef<pp::ExportedFile> files) {
+  (void)llvm::sys::fs::remove(files.back().path);
+  for (auto [index, file] : llvm::enumerate(files))
+    if (failed(pp::report(module, pprt::writeFile(file.path, file.text.data(),
+                                                  file.text.size())))) {
+      for (const pp::ExportedFile &written : files.take_front(index))
+        (void)llvm::sys::fs::remove(written.path);
+      return failure();
+    }
+  return success();
+}
+
 LogicalResult pp::opt::emitStableHLO(StringRef bytecode,
                                      const std::string &input,
                                      const std::string &path,
@@ -54,6 +69,9 @@ LogicalResult pp::opt::emitStableHLO(StringRef bytecode,
       parseSourceString<ModuleOp>(bytecode, &context);
   if (!module)
     return failure();
+  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
+    return refuse(*module, "-o expects a file, beside which others go, got '" +
+                               path + "', which is none");
   const std::optional<pp::Level> level = pp::getLevel(*module);
   if (level == pp::Level::Program)
     return refuse(*module,
@@ -68,9 +86,5 @@ LogicalResult pp::opt::emitStableHLO(StringRef bytecode,
     if (pprt::isSameFile(input, file.path))
       return refuse(*module, "-o expects other files, got '" + file.path +
                                  "', which is the module");
-  for (const pp::ExportedFile &file : *files)
-    if (failed(pp::report(*module, pprt::writeFile(file.path, file.text.data(),
-                                                   file.text.size()))))
-      return failure();
-  return success();
+  return writeAll(*module, *files);
 }

@@ -77,6 +77,11 @@ def accumulated():
     return update_by(optax.MultiSteps(optax.adam(0.01), 2), jax_losses.mlp(), plans=("dp=2 zero=1", "pp=2"))
 
 
+def finite():
+    """An update if all gradients are finite: a truth value of all stages."""
+    return update_by(optax.apply_if_finite(optax.adam(0.01), 3), jax_losses.mlp(), plans=("dp=2 zero=1", "pp=2"))
+
+
 def scheduled():
     """A rate that each step writes into the state, and none reads there."""
     rate = optax.linear_schedule(0.1, 0.01, 10)
@@ -147,7 +152,8 @@ def batch_norm():
                     plans=("dp=2 zero=1", "tp=2"))
 
 
-CASES = [sgd, adamw, adafactor, accumulated, scheduled, frozen, clipped, scan, switch, convolutions, dropout, batch_norm]
+CASES = [sgd, adamw, adafactor, accumulated, finite, scheduled, frozen, clipped, scan, switch, convolutions, dropout,
+         batch_norm]
 IN_F32 = [sgd, adamw]
 
 
@@ -156,7 +162,8 @@ def worst_difference(ours, theirs):
     norm = lambda value: float(np.linalg.norm(np.ravel(value)))
     ours, theirs = (jax.tree_util.tree_leaves_with_path(tree) for tree in (ours, theirs))
     least = 1e-6 * sum(norm(value)**2 for _, value in theirs)**0.5
-    return max((norm(np.asarray(a) - np.asarray(b)) / max(norm(b), least, 1e-300), jax.tree_util.keystr(path))
+    difference = lambda a, b: norm(np.asarray(a, float) - np.asarray(b, float))
+    return max((difference(a, b) / max(norm(b), least, 1e-300), jax.tree_util.keystr(path))
                for (path, b), (_, a) in zip(theirs, ours))
 
 

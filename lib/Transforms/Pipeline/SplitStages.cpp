@@ -363,8 +363,12 @@ Value StageSplitter::emitSum(OpBuilder &builder, Value value,
       static_cast<int64_t>(sum.stages.size()) == placement.getNumStages()
           ? DenseI64ArrayAttr()
           : DenseI64ArrayAttr::get(context, sum.stages);
+  // A truth value that one stage has.
+  const Reduction reduction =
+      getElementTypeOrSelf(local.getType()).isInteger(1) ? Reduction::Or
+                                                         : Reduction::Sum;
   auto reduce = AllReduceOp::create(builder, loc, TypeRange(local.getType()),
-                                    ReductionAttr::get(context, Reduction::Sum),
+                                    ReductionAttr::get(context, reduction),
                                     ValueRange(local), meshName, axes, stages);
   setKind(reduce, Kind::Update);
   tellCause(reduce, value, sum,

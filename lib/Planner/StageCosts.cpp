@@ -143,8 +143,9 @@ FailureOr<StageCosts> StageMeasurer::measure() {
     costs.work.push_back(costs.work.back() + isWork[i]);
     crossingMessages += messages[i + 1];
     crossingBytes += bytes[i + 1];
+    // Where all messages have ended, rounding may leave less than nothing.
     costs.crossing.push_back(
-        link.messageSeconds(crossingMessages, crossingBytes));
+        std::max(0.0, link.messageSeconds(crossingMessages, crossingBytes)));
   }
   return costs;
 }

@@ -41,7 +41,7 @@ static LogicalResult prepare(ModuleOp module, std::optional<pp::Level> level) {
   pp::PipelineOptions options;
   options.stopAfter =
       level == pp::Level::Spmd && hasStages ? pp::Level::Pipeline : *level;
-  pp::buildPipeline(manager, options, level);
+  pp::buildPipeline(manager, options, level, module->hasAttr(pp::attrs::kPlan));
   return manager.run(module);
 }
 

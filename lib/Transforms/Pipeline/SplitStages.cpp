@@ -364,9 +364,9 @@ Value StageSplitter::emitSum(OpBuilder &builder, Value value,
           ? DenseI64ArrayAttr()
           : DenseI64ArrayAttr::get(context, sum.stages);
   // A truth value that one stage has.
-  const Reduction reduction =
-      getElementTypeOrSelf(local.getType()).isInteger(1) ? Reduction::Or
-                                                         : Reduction::Sum;
+  const Reduction reduction = getElementTypeOrSelf(local.getType()).isInteger(1)
+                                  ? Reduction::Or
+                                  : Reduction::Sum;
   auto reduce = AllReduceOp::create(builder, loc, TypeRange(local.getType()),
                                     ReductionAttr::get(context, reduction),
                                     ValueRange(local), meshName, axes, stages);

@@ -140,12 +140,15 @@ llvm::DenseSet<Value> pp::getBatchDependent(func::FuncOp main) {
     if (role == Role::Input || role == Role::Label)
       dependent.insert(argument);
   }
-  for (Operation &op : main.getBody().front().without_terminator())
-    if (llvm::any_of(op.getOperands(), [&](Value operand) {
-          return dependent.contains(operand);
-        }))
-      dependent.insert_range(op.getResults());
+  addDependents(main.getBody().front(), dependent);
   return dependent;
+}
+
+void pp::addDependents(Block &block, llvm::DenseSet<Value> &values) {
+  for (Operation &op : block.without_terminator())
+    if (llvm::any_of(op.getOperands(),
+                     [&](Value operand) { return values.contains(operand); }))
+      values.insert_range(op.getResults());
 }
 
 bool pp::isLoadedAnew(BlockArgument argument, MeshAttr mesh) {

@@ -9,39 +9,27 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Simplify.h"
-#include "mlir/IR/Matchers.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
+#include "pp/IR/Values.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace pp;
 
-/// The literal that every element of a value is, which may stand behind
-/// reshapes and broadcasts; null if it is none.
-static DenseElementsAttr findSplat(Value value) {
-  while (Operation *maker = value.getDefiningOp())
-    if (isa<BroadcastOp, ReshapeOp>(maker))
-      value = maker->getOperand(0);
-    else
-      break;
-  DenseElementsAttr literal;
-  return matchPattern(value, m_Constant(&literal)) && literal.isSplat()
-             ? literal
-             : DenseElementsAttr();
-}
-
+/// The integer that every element is, if it is known and as small as sizes are.
 static std::optional<int64_t> findNumber(Value value) {
-  auto literal = dyn_cast_or_null<DenseIntElementsAttr>(findSplat(value));
-  if (!literal)
-    return std::nullopt;
-  const APInt number = literal.getSplatValue<APInt>();
-  return number.getBitWidth() == 1 ? int64_t(number.getZExtValue())
-                                   : number.getSExtValue();
+  constexpr double largest = 1LL << 53;
+  const std::optional<double> number = getSplat(value);
+  return number && isa<IntegerType>(getElementTypeOrSelf(value.getType())) &&
+                 std::abs(*number) <= largest
+             ? std::optional(int64_t(*number))
+             : std::nullopt;
 }
 
 static bool isNaN(Value value) {
-  auto literal = dyn_cast_or_null<DenseFPElementsAttr>(findSplat(value));
-  return literal && literal.getSplatValue<APFloat>().isNaN();
+  const std::optional<double> number = getSplat(value);
+  return number && std::isnan(*number);
 }
 
 /// Whether a comparison of indices only chooses what JAX makes of indices out

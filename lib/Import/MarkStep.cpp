@@ -63,16 +63,8 @@ private:
 
 void StepMarker::findDependences() {
   ofArguments.insert_range(body.getArguments());
-  for (Operation &op : body.without_terminator()) {
-    auto reads = [&](const llvm::DenseSet<Value> &set) {
-      return llvm::any_of(op.getOperands(),
-                          [&](Value value) { return set.contains(value); });
-    };
-    if (reads(ofArguments))
-      ofArguments.insert_range(op.getResults());
-    if (getKind(&op) == Kind::InputGradient || reads(ofGradient))
-      ofGradient.insert_range(op.getResults());
-  }
+  addDependents(body, ofArguments);
+  ofGradient = getGradientDependent(body);
 }
 
 void StepMarker::findForward() {

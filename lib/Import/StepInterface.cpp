@@ -137,16 +137,17 @@ void InterfaceFinder::findDependences() {
        llvm::zip_equal(body.getArguments(), interface.newValues))
     if (!newValue)
       ofBatch.insert(argument);
-  for (Operation &op : body) {
-    auto reads = [&](const llvm::DenseSet<Value> &set) {
-      return llvm::any_of(op.getOperands(),
-                          [&](Value value) { return set.contains(value); });
-    };
-    if (reads(ofBatch))
-      ofBatch.insert_range(op.getResults());
-    if (getKind(&op) == Kind::InputGradient || reads(ofGradient))
-      ofGradient.insert_range(op.getResults());
-  }
+  addDependents(body, ofBatch);
+  ofGradient = getGradientDependent(body);
+}
+
+llvm::DenseSet<Value> pp::hlo::getGradientDependent(Block &body) {
+  llvm::DenseSet<Value> values;
+  for (Operation &op : body.without_terminator())
+    if (getKind(&op) == Kind::InputGradient)
+      values.insert_range(op.getResults());
+  addDependents(body, values);
+  return values;
 }
 
 LogicalResult InterfaceFinder::chooseLoss() {

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/PP.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace pp::hlo {
 
@@ -37,6 +38,9 @@ struct StepInterface {
 mlir::FailureOr<StepInterface>
 findStepInterface(mlir::func::FuncOp source, mlir::func::FuncOp main,
                   llvm::ArrayRef<mlir::Value> results);
+
+/// Values that are computed from gradients.
+llvm::DenseSet<mlir::Value> getGradientDependent(mlir::Block &body);
 
 /// Marks the ops of `main`, a step with its signature in which the ops of
 /// gradients have a kind, as pp-differentiate and pp-add-optimizer mark theirs,

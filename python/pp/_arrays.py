@@ -11,20 +11,9 @@ import sys
 
 import numpy as np
 
-NUMPY = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_, "f16": np.float16,
-         "i8": np.int8}
-NAMES = {np.dtype(kind): name for name, kind in NUMPY.items()}
+from ._elements import NUMPY, numpy_type
 
-
-def numpy_type(element):
-    """The type of numpy; bf16 is that of ml_dtypes if it is there, else its bits."""
-    if element != "bf16":
-        return np.dtype(NUMPY[element])
-    try:
-        import ml_dtypes
-        return np.dtype(ml_dtypes.bfloat16)
-    except ImportError:
-        return np.dtype(np.uint16)
+ELEMENT_OF = {kind: name for name, kind in NUMPY.items()}
 
 
 class Memory:
@@ -54,7 +43,7 @@ class Memory:
                 self.array = tensor.resolve_conj().resolve_neg().numpy()
             except TypeError as error:
                 raise TypeError(f"{name}: {error}") from None
-            self.element = NAMES.get(self.array.dtype)
+            self.element = ELEMENT_OF.get(self.array.dtype)
         self.given, self.shape = str(tensor.dtype), tensor.shape
 
     def _of_numpy(self, name, value):
@@ -65,11 +54,11 @@ class Memory:
         if array.dtype == object:
             raise TypeError(f"{name}: expects an array of numbers, got {type(value).__name__}")
         self.given, self.shape = str(array.dtype), array.shape
-        self.element = "bf16" if self.given == "bfloat16" else NAMES.get(array.dtype)
-        if array.dtype.byteorder not in "=|" and array.dtype.newbyteorder("=") in NAMES:
+        self.element = "bf16" if self.given == "bfloat16" else ELEMENT_OF.get(array.dtype)
+        if array.dtype.byteorder not in "=|" and array.dtype.newbyteorder("=") in ELEMENT_OF:
             array = array.astype(array.dtype.newbyteorder("="))
             self.copied += array.nbytes
-            self.element = NAMES[array.dtype]
+            self.element = ELEMENT_OF[array.dtype]
         self.array = array
 
     def _convert(self, name, element):

@@ -7,7 +7,8 @@
 # to the result's type first, as PyTorch does.
 """The table from ATen ops to functions that print them."""
 
-from ._text import FLOATS, Value
+from ._elements import FLOATS
+from ._text import Value
 
 OPS = {}  # name of an ATen op, "add.Tensor" -> function
 
@@ -34,11 +35,10 @@ for _name, _op in {"neg": "neg", "abs": "abs", "exp": "exp", "log": "log", "log1
                    "cos": "cos", "sign": "sign", "stop_gradient": "stop_gradient", "bitwise_not": "not"}.items():
     OPS[f"{_name}.default"] = lambda x, out, a, _op=_op: x.graph.unary(_op, operand(x, out, a))
 
-for _name, _op in {"mul": "mul", "maximum": "max", "minimum": "min",
-                   "bitwise_and": "and", "bitwise_or": "or"}.items():
-    for _overload in "Tensor", "Scalar", "default":
-        OPS[f"{_name}.{_overload}"] = lambda x, out, a, b, _op=_op: x.graph.binary(
-            _op, operand(x, out, a), operand(x, out, b))
+for _name, _op in {"mul.Tensor": "mul", "mul.Scalar": "mul", "maximum.default": "max", "minimum.default": "min",
+                   "bitwise_and.Tensor": "and", "bitwise_and.Scalar": "and",
+                   "bitwise_or.Tensor": "or", "bitwise_or.Scalar": "or"}.items():
+    OPS[_name] = lambda x, out, a, b, _op=_op: x.graph.binary(_op, operand(x, out, a), operand(x, out, b))
 
 for _name, _direction in {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}.items():
     for _overload in "Tensor", "Scalar":
@@ -84,11 +84,6 @@ def add(x, out, a, b, alpha=1):
 @op("sub.Tensor", "sub.Scalar")
 def sub(x, out, a, b, alpha=1):
     return x.graph.binary("sub", operand(x, out, a), scaled(x, operand(x, out, b), alpha))
-
-
-@op("rsub.Scalar", "rsub.Tensor")
-def rsub(x, out, a, b, alpha=1):
-    return x.graph.binary("sub", operand(x, out, b), scaled(x, operand(x, out, a), alpha))
 
 
 def scaled(x, value, factor):
@@ -154,11 +149,6 @@ def clamp(x, out, a, low=None, high=None):
             limit = operand(x, out, bound)
             a = g.select(g.compare(direction, a, limit), a, limit)
     return a
-
-
-@op("clamp_min.default")
-def clamp_min(x, out, a, low):
-    return clamp(x, out, a, low=low)
 
 
 @op("gelu.default")
@@ -244,11 +234,6 @@ def div_rounded(x, out, a, b, rounding_mode=None):
     return g.binary("div", g.binary("sub", a, remainder(x, out, a, b)), b)
 
 
-@op("floor_divide.default")
-def floor_divide(x, out, a, b):
-    return div_rounded(x, out, a, b, "floor")
-
-
 @op("isnan.default")
 def isnan(x, out, a):
     return x.graph.compare("ne", a, a)
@@ -302,24 +287,17 @@ def cosh(x, out, a):
     return g.scale(g.binary("add", e, g.binary("div", operand(x, out, 1), e)), 0.5)
 
 
-@op("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
+@op("where.self")
 def where(x, out, mask, a, b):
     return x.graph.select(operand(x, out, mask, "i1"), operand(x, out, a), operand(x, out, b))
 
 
-@op("masked_fill.Scalar", "masked_fill.Tensor")
-def masked_fill(x, out, a, mask, value):
-    return where(x, out, mask, value, a)
-
-
-@op("_to_copy.default", "clone.default", "alias.default", "lift_fresh_copy.default", "contiguous.default",
-    "to.dtype", "to.dtype_layout", "convert_element_type.default")
+@op("_to_copy.default", "clone.default", "alias.default", "lift_fresh_copy.default")
 def copy(x, out, a, *_, **__):
     return x.graph.convert(a, out.element)
 
 
-@op("full_like.default", "ones_like.default", "zeros_like.default", "new_full.default", "new_zeros.default",
-    "new_ones.default", "empty_like.default")
+@op("full_like.default")
 def full_like(x, out, a, *args, **_):
     """Its operand gives only the shape; the value is the last number."""
     name = x.node.target.__name__
@@ -330,8 +308,7 @@ def full_like(x, out, a, *args, **_):
 # Shape.
 
 
-@op("view.default", "_unsafe_view.default", "reshape.default", "unsqueeze.default", "squeeze.dims", "squeeze.dim",
-    "squeeze.default", "flatten.using_ints", "unflatten.int")
+@op("view.default", "unsqueeze.default", "squeeze.dims")
 def reshape(x, out, a, *_):
     return x.graph.reshape(a, out.shape)
 
@@ -346,18 +323,6 @@ def permute(x, out, a, dimensions):
     return x.graph.transpose(a, [d % a.rank for d in dimensions])
 
 
-@op("transpose.int")
-def transpose(x, out, a, first, second):
-    order = list(range(a.rank))
-    order[first], order[second] = order[second], order[first]
-    return x.graph.transpose(a, order)
-
-
-@op("t.default")
-def t(x, out, a):
-    return x.graph.transpose(a, range(a.rank)[::-1])
-
-
 @op("slice.Tensor")
 def slice_(x, out, a, dimension=0, start=None, end=None, step=1):
     begin, limit, stride = slice(start, end, step).indices(a.shape[dimension])
@@ -368,11 +333,6 @@ def slice_(x, out, a, dimension=0, start=None, end=None, step=1):
 def select(x, out, a, dimension, index):
     index %= a.shape[dimension]
     return x.graph.reshape(x.graph.slice_along(a, dimension % a.rank, index, index + 1), out.shape)
-
-
-@op("narrow.default")
-def narrow(x, out, a, dimension, start, length):
-    return x.graph.slice_along(a, dimension % a.rank, start, start + length)
 
 
 @op("unbind.int")
@@ -418,17 +378,6 @@ def flip(x, out, a, dimensions):
     return x.graph.reverse(a, sorted(d % a.rank for d in dimensions))
 
 
-@op("roll.default")
-def roll(x, out, a, shifts, dimensions=()):
-    for shift, d in zip(shifts, dimensions):
-        d %= a.rank
-        cut = -shift % a.shape[d]
-        if cut:
-            a = x.graph.concatenate([x.graph.slice_along(a, d, cut, a.shape[d]),
-                                     x.graph.slice_along(a, d, 0, cut)], d)
-    return a
-
-
 # Reductions.
 
 
@@ -439,7 +388,7 @@ def all_or(dimensions, rank):
     return [d % rank for d in dimensions]
 
 
-@op("sum.dim_IntList", "sum.default")
+@op("sum.dim_IntList")
 def sum_(x, out, a, dimensions=None, keep=False, dtype=None):
     return x.graph.reduce("sum", x.graph.convert(a, out.element), all_or(dimensions, a.rank), keep)
 
@@ -459,7 +408,7 @@ def amin(x, out, a, dimensions=None, keep=False):
     return x.graph.reduce("min", a, all_or(dimensions, a.rank), keep)
 
 
-@op("var.correction", "var.dim")
+@op("var.correction")
 def var(x, out, a, dimensions=None, correction=1, keepdim=False):
     g, dimensions = x.graph, all_or(dimensions, a.rank)
     centred = g.binary("sub", a, g.expand(g.mean(a, dimensions, keep=True), a.shape))

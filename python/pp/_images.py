@@ -123,8 +123,7 @@ def resize(x, out, a, method):
     return a
 
 
-@op("_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_avg_pool1d.default",
-    "adaptive_avg_pool2d.default", "adaptive_avg_pool3d.default")
+@op("_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_avg_pool1d.default")
 def adaptive_avg_pool(x, out, a, sizes):
     images = list(range(2, a.rank))
     if all(out.shape[d] == 1 for d in images):

@@ -9,7 +9,8 @@
 import math
 
 from ._aten import op, operand
-from ._text import FLOATS
+from ._elements import FLOATS
+from ._layout import inverse
 
 
 @op("topk.default")
@@ -72,8 +73,7 @@ def gather(x, out, a, dimension, indices, sparse_grad=False):
     limits[dimension] = a.shape[dimension]
     a = g.slice(a, [0] * a.rank, limits)
     last = [d for d in range(a.rank) if d != dimension] + [dimension]
-    back = [last.index(d) for d in range(a.rank)]
-    return g.transpose(g.gather(g.transpose(a, last), g.transpose(indices, last), a.rank - 1), back)
+    return g.transpose(g.gather(g.transpose(a, last), g.transpose(indices, last), a.rank - 1), inverse(last))
 
 
 @op("index.Tensor")
@@ -99,7 +99,7 @@ def index(x, out, a, indices):
     table = g.transpose(a, [*batch, *rest, *others])
     outer = list(batch.values())
     inner = [d for d in range(len(shape)) if d not in outer]
-    sizes, back = [shape[d] for d in outer], [(outer + inner).index(d) for d in range(len(shape))]
+    sizes, back = [shape[d] for d in outer], inverse(outer + inner)
     tail = [a.shape[d] for d in others]
     if rest:
         table = g.reshape(table, [*sizes, math.prod(a.shape[d] for d in rest), *tail])
@@ -159,13 +159,6 @@ def slice_scatter(x, out, a, source, dimension=0, start=None, end=None, step=1):
     return g.concatenate([part for part in parts if part.shape[dimension]], dimension)
 
 
-@op("select_scatter.default")
-def select_scatter(x, out, a, source, dimension, index):
-    dimension, index = dimension % a.rank, index % a.shape[dimension]
-    row = x.graph.reshape(source, a.shape[:dimension] + (1,) + a.shape[dimension + 1:])
-    return slice_scatter(x, out, a, row, dimension, index, index + 1)
-
-
 @op("sort.default")
 def sort(x, out, a, dimension=-1, descending=False):
     return topk(x, out, a, a.shape[dimension], dimension, descending)
@@ -199,8 +192,7 @@ def scatter_add(x, out, a, dimension, indices, source):
     x.bound(indices, a.shape[dimension])
     source = g.slice(source, [0] * a.rank, indices.shape)
     last = [d for d in range(a.rank) if d != dimension] + [dimension]
-    back = [last.index(d) for d in range(a.rank)]
-    return g.transpose(g.scatter_add(*(g.transpose(v, last) for v in (a, indices, source)), a.rank - 1), back)
+    return g.transpose(g.scatter_add(*(g.transpose(v, last) for v in (a, indices, source)), a.rank - 1), inverse(last))
 
 
 @op("scatter.value")
@@ -220,7 +212,7 @@ def index_add(x, out, a, dimension, indices, source, alpha=1):
     front = [dimension] + [d for d in range(a.rank) if d != dimension]
     source = source if alpha == 1 else g.scale(source, alpha)
     sums = g.scatter_add(g.transpose(a, front), indices, g.transpose(source, front), 0)
-    return g.transpose(sums, [front.index(d) for d in range(a.rank)])
+    return g.transpose(sums, inverse(front))
 
 
 @op("index_put.default")

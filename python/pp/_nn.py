@@ -169,12 +169,12 @@ def log_softmax_of(g, a, dimension):
     return g.binary("sub", shifted, along(g, g.unary("log", total), a, dimension))
 
 
-@op("_softmax.default", "softmax.int")
+@op("_softmax.default")
 def softmax(x, out, a, dimension, *_, **__):
     return softmax_of(x.graph, x.graph.convert(a, out.element), dimension % a.rank)
 
 
-@op("_log_softmax.default", "log_softmax.int")
+@op("_log_softmax.default")
 def log_softmax(x, out, a, dimension, *_, **__):
     return log_softmax_of(x.graph, x.graph.convert(a, out.element), dimension % a.rank)
 
@@ -328,7 +328,7 @@ def batch_norm(x, out, a, weight, bias, running_mean, running_var, training, mom
     centred = g.binary("sub", a, g.broadcast(g.if_training(mean, running_mean), [1], a.shape))
     variance = g.mean(g.binary("mul", centred, centred), dimensions)
     inverse = g.unary("rsqrt", g.shift(g.if_training(variance, running_var), epsilon))
-    y = scaled(g, centred, inverse, weight, bias)
+    y = by_channel(g, centred, inverse, weight, bias)
 
     def run(old, fresh):
         return g.binary("add", g.scale(old, 1 - momentum), g.scale(fresh, momentum))
@@ -350,10 +350,10 @@ def instance_norm(x, out, a, weight, bias, training, momentum, epsilon):
 
 def running_norm(g, a, weight, bias, mean, variance, epsilon):
     centred = g.binary("sub", a, g.broadcast(mean, [1], a.shape))
-    return scaled(g, centred, g.unary("rsqrt", g.shift(variance, epsilon)), weight, bias)
+    return by_channel(g, centred, g.unary("rsqrt", g.shift(variance, epsilon)), weight, bias)
 
 
-def scaled(g, centred, inverse, weight, bias):
+def by_channel(g, centred, inverse, weight, bias):
     """The scale of a channel is one number: its gradient is summed over the batch once."""
     scale = inverse if weight is None else g.binary("mul", inverse, g.convert(weight, inverse.element))
     return affine(g, g.binary("mul", centred, g.broadcast(scale, [1], centred.shape)), None, bias, [1])

@@ -10,8 +10,7 @@ import json
 import math
 from dataclasses import dataclass, field
 
-FLOATS = ("bf16", "f16", "f32", "f64")
-INTEGERS = ("i8", "i32", "i64")
+from ._elements import FLOATS
 
 
 @dataclass(eq=False)

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import torch
 
+from ._elements import FLOATS, NAMES
 from ._known import print_known
 from ._layout import ImageGraph
 from ._model import ExportError
-from ._text import FLOATS, Value, number, quote
+from ._text import Value, number, quote
 
-ELEMENTS = {torch.float64: "f64", torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16",
-            torch.int64: "i64", torch.int32: "i32", torch.int8: "i8", torch.bool: "i1"}
+ELEMENTS = {getattr(torch, its): name for name, (its, _) in NAMES.items()}
 ADVICE = {"_local_scalar_dense.default": "leave out .item(), a number that depends on data stays a tensor"}
 # Files of PyTorch and of this package, which are not the user's lines.
 NOT_THE_USERS = os.path.dirname(torch.__file__), os.path.dirname(__file__)

@@ -11,16 +11,7 @@ import math
 
 import numpy as np
 
-TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i64": np.int64,
-         "i32": np.int32, "i8": np.int8, "i1": np.bool_}
-
-
-def dtype_of(element):
-    """The type of NumPy; bf16 is that of the package ml_dtypes, which JAX brings."""
-    if element == "bf16":
-        import ml_dtypes
-        return ml_dtypes.bfloat16
-    return TYPES[element]
+from ._elements import numpy_type
 
 
 class Tensor:
@@ -29,7 +20,7 @@ class Tensor:
     def __init__(self, entry, mesh):
         self.__dict__.update(entry)
         self.mesh = mesh
-        self.dtype = dtype_of(self.element_type)
+        self.dtype = numpy_type(self.element_type)
         time = [axis["axis"] for axis in mesh if axis["kind"] == "time"]
         self.is_per_micro_batch = any(axis in time for axes in self.sharding for axis in axes)
         self.unpadded_shape = entry.get("unpadded_shape", self.global_shape)

@@ -18,6 +18,7 @@ import re
 import numpy as np
 
 from . import _tools
+from ._elements import NAMES
 from ._model import ExportError, Model
 from ._signature import read_arguments
 
@@ -25,8 +26,8 @@ import jax  # after the package's own: its absence is the user's to see
 import jax.extend.core
 from jax.interpreters import mlir
 
-SAFETENSORS = {"float64": "F64", "float32": "F32", "bfloat16": "BF16", "float16": "F16", "int64": "I64",
-               "int32": "I32", "int8": "I8", "uint32": "I32", "bool": "BOOL"}  # pp's integers have a sign
+# By the names of JAX. pp has no unsigned integers: it gets the bits.
+STORED = dict(NAMES.values()) | {"uint32": "I32"}
 
 
 def export(loss, params, example_batch, *, states=None, labels=None, dims=None):
@@ -309,7 +310,7 @@ class _Trees:
             array = np.asarray(leaf, order="C")
             for name, index in self.places(path, leaf):
                 row = array[index]
-                tensors[name] = (SAFETENSORS[str(array.dtype)], row.shape, memoryview(row.reshape(-1).view(np.uint8)))
+                tensors[name] = (STORED[str(array.dtype)], row.shape, memoryview(row.reshape(-1).view(np.uint8)))
         if missing := self.kept - set(tensors):
             raise ExportError(f"expects an array for each parameter of the loss, got none for {sorted(missing)}")
         return tensors

@@ -16,10 +16,11 @@ import warnings
 
 from . import _images, _indexing, _nn  # noqa: F401 (fill the table)
 from ._aten import OPS
+from ._elements import FLOATS, SAFETENSORS
 from ._experts import on_all_tokens
 from ._gradients import keep_stops
 from ._model import Model
-from ._text import FLOATS, quote
+from ._text import quote
 from ._walk import NOT_THE_USERS, ExportError, Walker, element_of, tensor_bytes
 
 import torch  # after the package's own: its absence is the user's to see
@@ -36,9 +37,6 @@ KEPT = """
     upsample_nearest1d.vec upsample_nearest2d.vec upsample_nearest3d.vec
     upsample_linear1d.vec upsample_bilinear2d.vec upsample_trilinear3d.vec upsample_bicubic2d.vec
     index_add.default unbind.int stack.default""".split()
-
-SAFETENSORS = {"f64": "F64", "f32": "F32", "bf16": "BF16", "f16": "F16",
-               "i64": "I64", "i32": "I32", "i8": "I8", "i1": "BOOL"}
 
 
 def export(module, loss=None, example_batch=(), *, labels=1, dims=None):

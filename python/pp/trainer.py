@@ -15,7 +15,8 @@ from ctypes import byref, c_size_t, c_uint32, c_uint64, c_void_p
 
 import numpy as np
 
-from ._arrays import Memory, as_torch, numpy_type
+from ._arrays import Memory, as_torch
+from ._elements import numpy_type
 from ._library import ELEMENTS, INTERRUPTED, ROLES, Library, Options, Tensor
 from ._model import Model
 

@@ -25,6 +25,8 @@ import subprocess
 import sys
 import time
 
+from calls import call, make
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH, CLASSES, BATCH, STEPS = 48, 16, 32, 4
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "3"]
@@ -66,20 +68,6 @@ int main() {
   return pprt::allocationsAreCounted() && counter.count == 1 && counter.peak >= 1000 ? 0 : 1;
 }
 """
-
-
-def call(*command, **options):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          timeout=250, **options)
-
-
-def make(*command, **options):
-    """What a command prints that must succeed."""
-    done = call(*command, **options)
-    if done.returncode:
-        print(done.stdout + done.stderr, file=sys.stderr)
-    done.check_returncode()
-    return done.stdout
 
 
 def write_batch(folder):

@@ -15,8 +15,9 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
+
+from calls import call, make
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARALLELIZE = "--pass-pipeline=builtin.module(pp-parallelize{dp=2 tp=2 pp=2 microbatches=2})"
@@ -73,19 +74,6 @@ QUESTION = """cmake_minimum_required(VERSION 3.25)
 project(question LANGUAGES C CXX)
 find_package({})
 """
-
-
-def call(*command, **options):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=250, **options)
-
-
-def make(*command, **options):
-    """What a command prints that must succeed."""
-    done = call(*command, **options)
-    if done.returncode:
-        print(done.stdout + done.stderr, file=sys.stderr)
-    done.check_returncode()
-    return done.stdout
 
 
 def configure(arguments, source, out, prefix, **options):

@@ -11,13 +11,11 @@
 
   jax_models.py --bin=build/bin --case=gpt,scan
 """
-import argparse
 import itertools
 import json
 import os
 import subprocess
 import sys
-import tempfile
 
 import peers
 
@@ -28,29 +26,18 @@ from safetensors.numpy import load_file
 
 import jax_losses
 import pp
+from comparing import JaxCase, run_cases, worst_difference
 
 # Relative, of a tensor's Euclidean norm; and the part of all tensors' norm below which one counts as that part.
 BOUNDS = {"f64": (1e-10, 1e-6), "f32": (1e-5, 1e-3)}
 RATE = 2.0**20  # so large that the parameter's rounding does not hide the gradient
 
 
-def worst_difference(ours, theirs, least):
-    """The largest |ours - theirs| / max(|theirs|, least |all|) of the leaves of trees, as --verify has it."""
-    norm = lambda value: float(np.linalg.norm(np.ravel(value)))
-    ours, theirs = (jax.tree_util.tree_leaves_with_path(tree) for tree in (ours, theirs))
-    least *= sum(norm(value)**2 for _, value in theirs)**0.5
-    return max((norm(a - b) / max(norm(b), least, 1e-300), jax.tree_util.keystr(path))
-               for (path, b), (_, a) in zip(theirs, ours))
-
-
-class Case:
+class Case(JaxCase):
     def __init__(self, build, precision, args, folder):
-        self.loss, self.precision, self.args, self.folder = build(), precision, args, folder
-        self.bound, self.least = BOUNDS[precision]
-        self.problems = []
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
+        bound, self.least = BOUNDS[precision]
+        super().__init__(precision, bound, args, folder)
+        self.loss = build()
 
     def call(self, tool, *options):
         done = subprocess.run([os.path.join(self.args.bin, tool), *options], capture_output=True, text=True,
@@ -58,11 +45,6 @@ class Case:
         if done.returncode:
             self.problems.append(f"{tool} {' '.join(options)}: exit code {done.returncode}\n{done.stderr[-3000:]}")
         return done
-
-    def judge(self, what, error, name=""):
-        print(f"  {what:24} {error:.1e} {'ok' if error <= self.bound else 'DIFFERS ' + name}", flush=True)
-        if not error <= self.bound:
-            self.problems.append(what)
 
     def check(self):
         case = self.loss
@@ -122,28 +104,7 @@ def flax_cases():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, help="folder of pp's tools")
-    parser.add_argument("--case", help="run these cases only, separated by commas")
-    args = parser.parse_args()
-    os.environ["PP_BIN"] = os.path.abspath(args.bin)
-    failed = []
-    for build, precision in itertools.product(jax_losses.CASES + flax_cases(), BOUNDS):
-        if args.case and build.__name__ not in args.case.split(","):
-            continue
-        name = f"{build.__name__} in {precision}"
-        print(name, flush=True)
-        with tempfile.TemporaryDirectory() as folder, jax.enable_x64(precision == "f64"):
-            case = Case(build, precision, args, folder)
-            try:
-                case.check()
-            except pp.ExportError as error:
-                case.problems.append(str(error))
-            if case.problems:
-                print(*case.problems, sep="\n")
-                failed.append(name)
-    print(f"failed: {', '.join(failed)}" if failed else "all agree")
-    return 1 if failed else 0
+    return run_cases(__doc__, itertools.product(jax_losses.CASES + flax_cases(), BOUNDS), Case)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,11 @@
 
   jax_steps.py --bin=build/bin --case=adamw
 """
-import argparse
 import dataclasses
 import json
 import os
 import subprocess
 import sys
-import tempfile
 from typing import Callable
 
 import peers
@@ -29,6 +27,7 @@ from safetensors.numpy import load_file
 
 import jax_losses
 import pp
+from comparing import JaxCase, run_cases, worst_difference
 
 BOUNDS = {"f64": 1e-10, "f32": 1e-5}
 STEPS = 3
@@ -157,24 +156,10 @@ CASES = [sgd, adamw, adafactor, accumulated, finite, scheduled, frozen, clipped,
 IN_F32 = [sgd, adamw]
 
 
-def worst_difference(ours, theirs):
-    """The largest |ours - theirs| / max(|theirs|, 1e-6 |all|) of the leaves of trees."""
-    norm = lambda value: float(np.linalg.norm(np.ravel(value)))
-    ours, theirs = (jax.tree_util.tree_leaves_with_path(tree) for tree in (ours, theirs))
-    least = 1e-6 * sum(norm(value)**2 for _, value in theirs)**0.5
-    difference = lambda a, b: norm(np.asarray(a, float) - np.asarray(b, float))
-    return max((difference(a, b) / max(norm(b), least, 1e-300), jax.tree_util.keystr(path))
-               for (path, b), (_, a) in zip(theirs, ours))
-
-
-class Case:
+class Case(JaxCase):
     def __init__(self, build, precision, args, folder):
-        self.training, self.args, self.folder = build(), args, folder
-        self.precision, self.bound = precision, BOUNDS[precision]
-        self.problems = []
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
+        super().__init__(precision, BOUNDS[precision], args, folder)
+        self.training = build()
 
     def run(self, *options):
         command = ["pp-run", self.path("model.mlir"), f"--data=npy:{self.folder}", "--quiet",
@@ -182,11 +167,6 @@ class Case:
         done = subprocess.run([os.path.join(self.args.bin, command[0]), *command[1:]], capture_output=True, text=True,
                               timeout=300)
         return done.returncode, done.stderr
-
-    def judge(self, what, error, name=""):
-        print(f"  {what:24} {error:.1e} {'ok' if error <= self.bound else 'DIFFERS ' + name}", flush=True)
-        if not error <= self.bound:
-            self.problems.append(what)
 
     def check(self):
         given, step, opt_state = self.training.model, self.training.step, self.training.opt_state
@@ -218,28 +198,7 @@ class Case:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, help="folder of pp's tools")
-    parser.add_argument("--case", help="run these cases only, separated by commas")
-    args = parser.parse_args()
-    os.environ["PP_BIN"] = os.path.abspath(args.bin)
-    failed = []
-    for build, precision in [(build, "f64") for build in CASES] + [(build, "f32") for build in IN_F32]:
-        if args.case and build.__name__ not in args.case.split(","):
-            continue
-        name = f"{build.__name__} in {precision}"
-        print(name, flush=True)
-        with tempfile.TemporaryDirectory() as folder, jax.enable_x64(precision == "f64"):
-            case = Case(build, precision, args, folder)
-            try:
-                case.check()
-            except pp.ExportError as error:
-                case.problems.append(str(error))
-            if case.problems:
-                print(*case.problems, sep="\n")
-                failed.append(name)
-    print(f"failed: {', '.join(failed)}" if failed else "all agree")
-    return 1 if failed else 0
+    return run_cases(__doc__, [*((build, "f64") for build in CASES), *((build, "f32") for build in IN_F32)], Case)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@
 # An error is one line with the user's line of source, or the tensor's name, and
 # what to change. Needs torch.
 """Compares the errors of pp.torch.export with what they should say."""
-import re
 import sys
 
 import peers
@@ -16,6 +15,7 @@ import torch  # noqa: E402 (found through the line above)
 import torch.nn.functional as F
 
 import pp
+from comparing import judge_errors
 
 HERE = r"torch_errors\.py:\d+: "
 X, LABELS = torch.randn(3, 4), torch.tensor([0, 3, 1])
@@ -101,18 +101,7 @@ class ChangesInput(Layer):
 
 
 def main():
-    failed = 0
-    for index, (module, loss, batch, expected) in enumerate(cases()):
-        try:
-            pp.torch.export(module, loss, batch)
-            got = "no error"
-        except pp.ExportError as error:
-            got = str(error)
-        if "\n" in got or not re.search(expected, got):
-            failed += 1
-            print(f"case {index}: expects {expected!r}, got {got!r}")
-    print(f"{failed} errors say something else" if failed else "all errors as expected")
-    return 1 if failed else 0
+    return judge_errors([(lambda given=given: pp.torch.export(*given), expected) for *given, expected in cases()])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #ifndef PP_OPT_DECISIONS_H
 #define PP_OPT_DECISIONS_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/Explain/Explain.h"
@@ -43,6 +44,10 @@ struct Decisions {
 /// passes before it; `decisions` outlives the pass. A module that has no answer
 /// is an error with an exit code.
 void addReader(mlir::PassManager &manager, Decisions &decisions);
+
+/// The module that MlirOptMain wrote; null after an error.
+mlir::OwningOpRef<mlir::ModuleOp> readBack(llvm::StringRef bytecode,
+                                           mlir::MLIRContext &context);
 
 /// Reads the text of a module and writes it, with the machine code of its
 /// kernels, to the artifact `path`, whole or not at all. Without `targets` the

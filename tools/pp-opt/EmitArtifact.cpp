@@ -115,14 +115,18 @@ static std::string checkLevel(ModuleOp module, bool hasTargets) {
   return "";
 }
 
+OwningOpRef<ModuleOp> pp::opt::readBack(StringRef bytecode,
+                                        MLIRContext &context) {
+  context.printOpOnDiagnostic(false);
+  return parseSourceString<ModuleOp>(bytecode, &context);
+}
+
 LogicalResult pp::opt::emitArtifact(StringRef bytecode, const std::string &path,
                                     const std::vector<std::string> &targets,
                                     uint64_t cacheLimit,
                                     const DialectRegistry &registry) {
   MLIRContext context(registry);
-  context.printOpOnDiagnostic(false);
-  OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(bytecode, &context);
+  OwningOpRef<ModuleOp> module = readBack(bytecode, context);
   if (!module)
     return failure();
   if (std::string wrong = checkLevel(*module, !targets.empty()); !wrong.empty())

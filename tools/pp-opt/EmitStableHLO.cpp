@@ -7,7 +7,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Decisions.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/Export/StableHLO.h"
 #include "pp/IR/Diagnostics.h"
@@ -64,9 +63,7 @@ LogicalResult pp::opt::emitStableHLO(StringRef bytecode,
                                      const std::string &path,
                                      const DialectRegistry &registry) {
   MLIRContext context(registry);
-  context.printOpOnDiagnostic(false);
-  OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(bytecode, &context);
+  OwningOpRef<ModuleOp> module = readBack(bytecode, context);
   if (!module)
     return failure();
   if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))

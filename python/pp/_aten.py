@@ -7,6 +7,9 @@
 # to the result's type first, as PyTorch does.
 """The table from ATen ops to functions that print them."""
 
+import functools
+import math
+
 from ._elements import FLOATS
 from ._text import Value
 
@@ -61,19 +64,9 @@ def logical_or(x, out, a, b):
 
 
 def compare(x, out, direction, a, b):
-    element = common_element(a, b)
+    """In the type that PyTorch takes for both, which depends on their ranks, too."""
+    element = x.common_element()
     return x.graph.compare(direction, operand(x, out, a, element), operand(x, out, b, element))
-
-
-def common_element(a, b):
-    """The element type in which PyTorch compares."""
-    order = ("i1", "i8", "i32", "i64", "bf16", "f16", "f32", "f64")
-    if isinstance(a, Value) and isinstance(b, Value):
-        return max(a.element, b.element, key=order.index)
-    tensor, number = (a, b) if isinstance(a, Value) else (b, a)
-    if isinstance(number, float) and tensor.element not in FLOATS:
-        return "f32"
-    return "i64" if tensor.element == "i1" and not isinstance(number, bool) else tensor.element
 
 
 @op("add.Tensor", "add.Scalar")
@@ -111,6 +104,11 @@ def power(x, out, a, exponent):
         return g.unary("sqrt" if exponent > 0 else "rsqrt", a)
     if exponent == 1:
         return a
+    if out.element not in FLOATS:
+        if not 0 <= exponent <= 64:
+            x.fail(f"integers to the power of {exponent} have no form in pp: use floats")
+        return g.splat(1, a.shape, a.element) if exponent == 0 else functools.reduce(
+            lambda y, _: g.binary("mul", y, a), range(exponent - 1), a)
     return g.binary("pow", a, operand(x, out, exponent))
 
 
@@ -121,9 +119,9 @@ def power_of_tensors(x, out, a, b):
 
 @op("relu.default")
 def relu(x, out, a):
-    """By select, since the gradient of PyTorch at 0 is 0."""
+    """By select, since the gradient of PyTorch at 0 is 0; NaN stays."""
     zero = operand(x, out, 0)
-    return x.graph.select(x.graph.compare("gt", a, zero), a, zero)
+    return x.graph.select(x.graph.compare("le", a, zero), zero, a)
 
 
 @op("leaky_relu.default")
@@ -142,13 +140,27 @@ def elu(x, out, a, alpha=1.0, scale=1.0, input_scale=1.0):
 
 @op("clamp.default", "hardtanh.default")
 def clamp(x, out, a, low=None, high=None):
-    """By select: at a bound the whole gradient passes, as in PyTorch."""
+    """By select: at a bound the gradient is 0, as in PyTorch; NaN stays."""
     g, a = x.graph, operand(x, out, a)
-    for direction, bound in ("ge", low), ("le", high):
+    low, high = (-1.0, 1.0) if low is None and high is None else (low, high)
+    for direction, bound in ("le", low), ("ge", high):
         if bound is not None:
             limit = operand(x, out, bound)
-            a = g.select(g.compare(direction, a, limit), a, limit)
+            a = g.select(g.compare(direction, a, limit), limit, a)
     return a
+
+
+@op("hardsigmoid.default")
+def hardsigmoid(x, out, a):
+    return x.graph.scale(clamp(x, out, x.graph.shift(a, 3), 0.0, 6.0), 1 / 6)
+
+
+@op("hardswish.default")
+def hardswish(x, out, a):
+    g, zero = x.graph, operand(x, out, 0)
+    inner = g.scale(g.binary("mul", a, g.shift(a, 3)), 1 / 6)
+    low = g.select(g.compare("le", a, operand(x, out, -3)), zero, inner)
+    return g.select(g.compare("ge", a, operand(x, out, 3)), a, low)
 
 
 @op("gelu.default")
@@ -212,9 +224,9 @@ def trunc(x, out, a):
 @op("remainder.Scalar", "remainder.Tensor")
 def remainder(x, out, a, b):
     """It has the sign of the divisor."""
-    g, a, b = x.graph, operand(x, out, a), operand(x, out, b)
     if out.element in FLOATS:
-        return g.binary("sub", a, g.binary("mul", floor(x, out, g.binary("div", a, b)), b))
+        x.fail("the remainder of floats has no exact form in pp: use a - torch.floor(a / b) * b, which rounds")
+    g, a, b = x.graph, operand(x, out, a), operand(x, out, b)
     rest = g.binary("sub", a, g.binary("mul", g.binary("div", a, b), b))
     zero = operand(x, out, 0)
     is_other = g.compare("lt", g.binary("mul", g.unary("sign", rest), g.unary("sign", b)), zero)
@@ -226,8 +238,10 @@ def div_rounded(x, out, a, b, rounding_mode=None):
     g = x.graph
     if rounding_mode is None:
         return div(x, out, a, b)
+    if out.element in FLOATS and rounding_mode == "floor":
+        x.fail("the floor division of floats has no exact form in pp: use torch.floor(a / b), which rounds")
     if out.element in FLOATS:
-        return (floor if rounding_mode == "floor" else trunc)(x, out, div(x, out, a, b))
+        return trunc(x, out, div(x, out, a, b))
     if rounding_mode == "trunc":
         return div(x, out, a, b)
     a, b = operand(x, out, a), operand(x, out, b)
@@ -276,15 +290,18 @@ def expm1(x, out, a):
 
 @op("sinh.default")
 def sinh(x, out, a):
-    """Half of e + e / (e + 1) for e = exp(a) - 1."""
-    g, e = x.graph, expm1(x, out, a)
-    return g.scale(g.binary("add", e, g.binary("div", e, g.shift(e, 1))), 0.5)
+    """Exact near 0, where tanh is."""
+    return x.graph.binary("mul", x.graph.unary("tanh", a), cosh(x, out, a))
 
 
 @op("cosh.default")
 def cosh(x, out, a):
-    g, e = x.graph, x.graph.unary("exp", x.graph.unary("abs", a))
-    return g.scale(g.binary("add", e, g.binary("div", operand(x, out, 1), e)), 0.5)
+    """By the root of the exponential, which overflows no earlier than the result."""
+    g = x.graph
+    size = g.unary("abs", a)
+    root = g.unary("exp", g.scale(size, 0.5))
+    return g.binary("add", g.binary("mul", g.scale(root, 0.5), root),
+                    g.scale(g.unary("exp", g.unary("neg", size)), 0.5))
 
 
 @op("where.self")
@@ -382,7 +399,7 @@ def flip(x, out, a, dimensions):
 
 
 def all_or(dimensions, rank):
-    if dimensions is None or dimensions == []:
+    if dimensions is None or dimensions == [] or rank == 0:
         return list(range(rank))
     dimensions = dimensions if isinstance(dimensions, (list, tuple)) else [dimensions]
     return [d % rank for d in dimensions]
@@ -417,6 +434,45 @@ def var(x, out, a, dimensions=None, correction=1, keepdim=False):
     for d in dimensions:
         count *= a.shape[d]
     return g.scale(total, 1.0 / (count - (1 if correction is None else correction)))
+
+
+@op("std.correction")
+def std(x, out, a, dimensions=None, correction=1, keepdim=False):
+    return root(x.graph, var(x, out, a, dimensions, correction, keepdim))
+
+
+def root(g, a):
+    """The square root, whose gradient at 0 is 0."""
+    zero = g.splat(0, a.shape, a.element)
+    is_zero = g.compare("eq", a, zero)
+    return g.select(is_zero, zero, g.unary("sqrt", g.select(is_zero, g.splat(1, a.shape, a.element), a)))
+
+
+@op("linalg_vector_norm.default")
+def vector_norm(x, out, a, order=2, dimensions=None, keepdim=False, dtype=None):
+    """The gradient at a vector of zeros is 0."""
+    g, a = x.graph, x.graph.convert(a, out.element)
+    dimensions = all_or(dimensions, a.rank)
+    if order == 2:
+        return root(g, g.reduce("sum", g.binary("mul", a, a), dimensions, keepdim))
+    size = g.unary("abs", a)
+    if order in (math.inf, -math.inf):
+        return g.reduce("max" if order > 0 else "min", size, dimensions, keepdim)
+    if order == 1:
+        return g.reduce("sum", size, dimensions, keepdim)
+    zero = g.splat(0, a.shape, a.element)
+    is_zero = g.compare("eq", size, zero)
+    if order == 0:
+        return g.reduce("sum", g.select(is_zero, zero, g.splat(1, a.shape, a.element)), dimensions, keepdim)
+    if order < 0:
+        x.fail("norms of negative order have no form in pp: write them with pow and sum")
+    safe = g.select(is_zero, g.splat(1, a.shape, a.element), size)
+    powers = g.select(is_zero, zero, g.binary("pow", safe, g.splat(order, a.shape, a.element)))
+    total = g.reduce("sum", powers, dimensions, keepdim)
+    none = g.compare("eq", total, g.splat(0, total.shape, total.element))
+    whole = g.select(none, g.splat(1, total.shape, total.element), total)
+    return g.select(none, g.splat(0, total.shape, total.element),
+                    g.binary("pow", whole, g.splat(1 / order, total.shape, total.element)))
 
 
 @op("any.dim", "any.dims", "any.default")

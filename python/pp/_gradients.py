@@ -8,9 +8,18 @@
 # and stays.
 """Marks where gradients stop in a graph of torch.export."""
 
+import contextlib
 import operator
+import os
+import traceback
 
 import torch
+import torch.utils.checkpoint
+
+from ._model import ExportError
+
+# Files of PyTorch and of this package, which are not the user's lines.
+NOT_THE_USERS = os.path.dirname(torch.__file__), os.path.dirname(__file__)
 
 LIBRARY = torch.library.Library("pp", "DEF")
 LIBRARY.define("stop_gradient(Tensor x) -> Tensor")
@@ -70,3 +79,41 @@ def _stop(graph, node):
     stop.meta.update(node.meta)
     node.replace_all_uses_with(stop)
     stop.args = (node,)
+
+
+@contextlib.contextmanager
+def no_own_gradients(module):
+    """Meanwhile, what changes gradients behind the graph is refused; a checkpoint that
+    computes its part under no_grad computes it in the graph."""
+    for name, part in module.named_modules():
+        if part._backward_hooks or part._backward_pre_hooks:
+            raise ExportError(f"expects modules without hooks of gradients, got one at {name or 'the module'}: "
+                              "remove it, pp's plan clips and scales gradients")
+    for name, parameter in module.named_parameters():
+        if parameter._backward_hooks:
+            raise ExportError(f"expects parameters without hooks, got one of {name}: remove it")
+
+    def apply(cls, *args, **_):
+        if cls is torch.utils.checkpoint.CheckpointFunction:
+            function, _, *given = args
+            return function(*given)
+        raise ExportError(f"{users_line()}{cls.__name__} has a gradient of its own (torch.autograd.Function), which a "
+                          "graph of its forward pass does not say: write it with detach() and ops of PyTorch")
+
+    def register_hook(tensor, hook):
+        raise ExportError(f"{users_line()}register_hook changes gradients behind the graph: leave it out")
+
+    before = torch.autograd.Function.__dict__["apply"], torch.Tensor.register_hook
+    torch.autograd.Function.apply, torch.Tensor.register_hook = classmethod(apply), register_hook
+    try:
+        yield
+    finally:
+        torch.autograd.Function.apply, torch.Tensor.register_hook = before
+
+
+def users_line():
+    """The innermost line that is neither PyTorch's nor this package's."""
+    for frame in reversed(traceback.extract_stack()):
+        if not frame.filename.startswith((*NOT_THE_USERS, "<")):
+            return f"{frame.filename}:{frame.lineno}: "
+    return ""

@@ -90,27 +90,28 @@ def avg_pool(x, out, a, sizes, stride=(), padding=0, ceil_mode=False, count_incl
     total = pool(x, "sum", a, out.shape, sizes, stride, padding)
     if divisor or (not ceil_mode and (count_include_pad or not any(window(padding, count)))):
         return g.scale(total, 1.0 / (divisor or math.prod(window(sizes, count))))
-    def averaged(image):
-        mean = getattr(torch.nn.functional, f"avg_pool{count}d")
-        return mean(image, sizes, stride or None, padding, ceil_mode, count_include_pad)
-
-    # A window of an image of ones holds as many as it has elements; its mean is
-    # their share of what it counts.
-    ones = torch.ones((1, 1) + a.shape[2:], dtype=torch.float64, requires_grad=True)
-    mean = averaged(ones)
-    shares = torch.stack([torch.autograd.grad(one, ones, retain_graph=True)[0].max() for one in mean.flatten()])
-    factors = x.value(shares.reshape(mean.shape).to(x.node.meta["val"].dtype))
+    # What a window counts is a product of what it counts along each dimension.
+    sizes = window(sizes, count)
+    shares = torch.ones((), dtype=torch.float64)
+    for size, before, after, step, low in zip(sizes, a.shape[2:], out.shape[2:], window(stride, count, sizes),
+                                              window(padding, count)):
+        first = torch.arange(after) * step - low
+        last = torch.clamp(first + size, max=before + low)
+        if not count_include_pad:
+            first, last = first.clamp(min=0), last.clamp(max=before)
+        shares = shares[..., None] / (last - first)
+    factors = x.value(shares.reshape(1, 1, *shares.shape).to(x.node.meta["val"].dtype))
     return g.binary("mul", total, g.expand(factors, total.shape))
 
 
-def resize(x, out, a, method):
+def resize(x, out, a, method, keeps_sizes=True):
     """A linear map along each dimension: what `method`, a function of PyTorch,
     makes of unit vectors. It gets them as [unit, 1, ..., elements, ...] and the
-    sizes of its result."""
+    sizes of its result. With `keeps_sizes` it changes nothing where these are equal."""
     g, count = x.graph, a.rank - 2
     for d in range(2, a.rank):
         before, after = a.shape[d], out.shape[d]
-        if before == after:
+        if before == after and keeps_sizes:
             continue
         ones = [1] * count
         unit = torch.eye(before, dtype=torch.float64).reshape(
@@ -136,11 +137,11 @@ def adaptive_avg_pool(x, out, a, sizes):
 
 
 @op("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
-def upsample_nearest(x, out, a, *_):
+def upsample_nearest(x, out, a, size, factors=None):
     """By a whole factor a repetition, else a map of a 1 per element."""
     g, images = x.graph, range(2, a.rank)
-    if any(out.shape[d] % a.shape[d] for d in images):
-        return resize(x, out, a, lambda unit, sizes, d: torch.nn.functional.interpolate(unit, sizes))
+    if any(out.shape[d] != a.shape[d] * (factors[d - 2] if factors else out.shape[d] // a.shape[d]) for d in images):
+        return resize_by(x, out, a, factors)
     apart, kept = list(a.shape[:2]), [0, 1]
     for d in images:
         kept.append(len(apart))
@@ -152,11 +153,15 @@ def upsample_nearest(x, out, a, *_):
 def upsample_linear(x, out, a, size, align, factors=None):
     """With factors their reciprocals are the steps, else the ratio of sizes."""
     mode = x.node.target.__name__.split("upsample_")[1].split(".")[0][:-2]  # "upsample_bilinear2d.vec"
+    return resize_by(x, out, a, factors, mode=mode, align_corners=align)
 
+
+def resize_by(x, out, a, factors, **options):
+    """As torch.nn.functional.interpolate does."""
     def method(unit, sizes, d):
         if factors is None:
-            return torch.nn.functional.interpolate(unit, sizes, mode=mode, align_corners=align)
+            return torch.nn.functional.interpolate(unit, sizes, **options)
         steps = [1.0] * len(sizes)
         steps[d] = factors[d]
-        return torch.nn.functional.interpolate(unit, scale_factor=steps, mode=mode, align_corners=align)
-    return resize(x, out, a, method)
+        return torch.nn.functional.interpolate(unit, scale_factor=steps, **options)
+    return resize(x, out, a, method, keeps_sizes=factors is None)

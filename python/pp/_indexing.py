@@ -33,9 +33,11 @@ def run_of(indices):
 
 
 @op("embedding.default")
-def embedding(x, out, table, indices, padding=-1, *_):
+def embedding(x, out, table, indices, padding=-1, scale_grad_by_freq=False, sparse=False):
     """The row of the padding has no gradient."""
     g = x.graph
+    if scale_grad_by_freq:
+        x.fail("scale_grad_by_freq divides gradients by counts, which has no form in pp: leave it out")
     x.bound(indices, table.shape[0])
     rows = g.gather(table, indices, 0) if run_of(indices) is None else \
         g.reshape(g.slice_along(table, 0, *run_of(indices)), out.shape)
@@ -227,6 +229,8 @@ def index_put(x, out, a, indices, values, accumulate=False):
         x.fail("assignment at indices has no op in pp, which adds: use torch.where, or index_put with accumulate")
     if any(i is None for i in indices):
         x.fail("index_put expects indices of the first dimensions: transpose first")
+    if any(i.element == "i1" for i in indices):
+        x.fail("addition at a mask has no form in pp: use torch.where")
     k = len(indices)
     shape = out.shape[k:]
     places = [max(sizes) for sizes in zip(*[(1,) * (max(j.rank for j in indices) - i.rank) + i.shape

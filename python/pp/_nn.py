@@ -135,10 +135,26 @@ def attention(x, out, q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=
     elif mask is not None:
         scores = g.binary("add", scores, g.expand(mask, scores.shape))
     weights = softmax_of(g, scores, last)
+    if mask is not None and may_hide_rows(mask):
+        largest = g.reduce("max", scores, [last])
+        hidden = g.compare("eq", largest, g.splat(-math.inf, largest.shape, largest.element))
+        # Before softmax, whose gradient is not a number there.
+        hidden = along(g, hidden, scores, last)
+        zero = g.splat(0, scores.shape, scores.element)
+        weights = g.select(hidden, zero, softmax_of(g, g.select(hidden, zero, scores), last))
     if dropout_p:
         weights = drop(x, weights, dropout_p)
     mixed = g.dot(weights, v, (places, places), ([last], [q.rank - 2]))
     return x.name("mixed", mixed, dims) if q.rank == 4 else mixed
+
+
+def may_hide_rows(mask):
+    """Whether a query may see no key at all: its result is 0."""
+    known = mask.facts.get("known")
+    if known is None:
+        return True
+    seen = known if mask.element == "i1" else known > -math.inf
+    return not bool(seen.any(-1).all())
 
 
 # Softmax and losses.
@@ -171,11 +187,15 @@ def log_softmax_of(g, a, dimension):
 
 @op("_softmax.default")
 def softmax(x, out, a, dimension, *_, **__):
+    if a.rank == 0:
+        return x.graph.splat(1, (), out.element)
     return softmax_of(x.graph, x.graph.convert(a, out.element), dimension % a.rank)
 
 
 @op("_log_softmax.default")
 def log_softmax(x, out, a, dimension, *_, **__):
+    if a.rank == 0:
+        return x.graph.splat(0, (), out.element)
     return log_softmax_of(x.graph, x.graph.convert(a, out.element), dimension % a.rank)
 
 
@@ -183,7 +203,7 @@ def log_softmax(x, out, a, dimension, *_, **__):
 def cross_entropy(x, out, logits, target, weight=None, reduction=1, ignore=-100, smoothing=0.0):
     g = x.graph
     if target.element.startswith(("f", "b")):
-        return cross_entropy_of_shares(x, out, logits, target, weight, reduction)
+        return cross_entropy_of_shares(x, out, logits, target, weight, reduction, smoothing)
     if logits.rank > 2:  # classes are dimension 1
         logits = g.transpose(logits, [0, *range(2, logits.rank), 1])
     elif unmerged(logits) is not logits:
@@ -225,7 +245,7 @@ def seen_labels(x, target, shape, classes, ignore, element):
     are ignored, only the batch says, and so only then is their number a sum over
     it, unless the example batch has none."""
     g = x.graph
-    known = x.ignored_labels(ignore)
+    known = x.ignored_labels(ignore, classes)
     if known is None:
         seen = g.compare("ne", target, g.splat(ignore, shape, target.element))
         count = g.reduce("sum", g.convert(seen, element), range(len(shape)))
@@ -239,9 +259,11 @@ def seen_labels(x, target, shape, classes, ignore, element):
     return seen, count, hide(g, seen, target)
 
 
-def cross_entropy_of_shares(x, out, logits, target, weight, reduction):
+def cross_entropy_of_shares(x, out, logits, target, weight, reduction, smoothing):
     """The target is a probability for each class."""
     g = x.graph
+    if smoothing:
+        target = g.shift(g.scale(target, 1 - smoothing), smoothing / logits.shape[1])
     if weight is not None:
         x.fail("cross_entropy with weights and probabilities has no form in pp: multiply the probabilities")
     losses = g.unary("neg", g.reduce("sum", g.binary("mul", log_softmax_of(g, logits, 1), target), [1]))
@@ -292,7 +314,7 @@ def layer_norm(x, out, a, sizes, weight=None, bias=None, epsilon=1e-5, *_):
 def rms_norm(x, out, a, sizes, weight=None, epsilon=None):
     g, dimensions = x.graph, list(range(a.rank - len(sizes), a.rank))
     if epsilon is None:
-        epsilon = {"f64": 2.0**-52, "f32": 2.0**-23, "bf16": 2.0**-7, "f16": 2.0**-10}[a.element]
+        epsilon = 2.0**-52 if a.element == "f64" else 2.0**-23  # of the type that PyTorch computes in
     square = g.mean(g.binary("mul", a, a), dimensions, keep=True)
     inverse = g.unary("rsqrt", g.shift(square, epsilon))
     return affine(g, g.binary("mul", a, g.expand(inverse, a.shape)), weight, None, dimensions)

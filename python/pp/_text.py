@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from ._elements import FLOATS
 
 
+# What arithmetic with truth values is.
+TRUTHS = {"add": "or", "mul": "and", "max": "or", "min": "and"}
+
+
 @dataclass(eq=False)
 class Value:
     """A tensor, and the op that makes it ("argument" for arguments)."""
@@ -91,6 +95,7 @@ class Graph:
 
     def binary(self, op, x, y):
         assert x.type == y.type, f"{op} of {x.type} and {y.type}"
+        op = TRUTHS.get(op, op) if x.element == "i1" else op
         return self.emit(op, (x, y), x.shape, x.element, f"{x.name}, {y.name} : {x.type}")
 
     def compare(self, direction, x, y):
@@ -221,6 +226,7 @@ class Graph:
 
     def reduce(self, reduction, x, dimensions, keep=False):
         dimensions = sorted(dimensions)
+        reduction = TRUTHS.get(reduction, reduction) if x.element == "i1" else reduction
         shape = tuple(n for i, n in enumerate(x.shape) if i not in dimensions)
         y = x if not dimensions else self.emit(
             "reduce", (x,), shape, x.element,

@@ -8,13 +8,13 @@
 
 import math
 import operator
-import os
 import re
 from dataclasses import dataclass
 
 import torch
 
 from ._elements import FLOATS, NAMES
+from ._gradients import NOT_THE_USERS
 from ._known import print_known
 from ._layout import ImageGraph
 from ._model import ExportError
@@ -22,9 +22,10 @@ from ._text import Value, number, quote
 
 ELEMENTS = {getattr(torch, its): name for name, (its, _) in NAMES.items()}
 ADVICE = {"_local_scalar_dense.default": "leave out .item(), a number that depends on data stays a tensor"}
-# Files of PyTorch and of this package, which are not the user's lines.
-NOT_THE_USERS = os.path.dirname(torch.__file__), os.path.dirname(__file__)
 SAMPLE = 1 << 16  # elements
+# Ops whose results have elements of their operands, or a constant.
+MOVES = """view.default slice.Tensor select.int squeeze.dims unsqueeze.default permute.default expand.default
+           clone.default alias.default _to_copy.default constant_pad_nd.default cat.default""".split()
 # Checks that torch.export made while it traced.
 CHECKS = ("_assert_tensor_metadata", "_assert_async", "_assert_scalar", "sym_constrain_range")
 
@@ -157,9 +158,10 @@ class Walker:
         if name.split(".")[0] in CHECKS:
             return None
         leaves = torch.utils._pytree.tree_leaves((args, kwargs))
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and name not in self.table:
+        is_random = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+        if is_random and name not in self.table:
             self.fail(f"{node.target}: pp has random numbers in dropout alone: use torch.nn.Dropout")
-        if not any(isinstance(leaf, Value) for leaf in leaves):
+        if not any(isinstance(leaf, Value) for leaf in leaves) and not is_random:
             return node.target(*args, **kwargs)
         out = self.type_of(node.meta["val"])
         function = self.table.get(name)
@@ -172,8 +174,11 @@ class Walker:
             lambda leaf: self.value(leaf) if isinstance(leaf, torch.Tensor) else leaf, (tuple(args), kwargs))
         try:
             result = function(self, out, *args, **kwargs)
-        except TypeError as error:
-            self.fail(f"{node.target} with these arguments has no form in pp ({error}): write it with other ops")
+        except ExportError:
+            raise
+        except Exception as error:
+            self.fail(f"{node.target} with these arguments has no form in pp ({type(error).__name__}: {error}): "
+                      "write it with other ops")
         self.check(result, out)
         return result
 
@@ -233,6 +238,11 @@ class Walker:
             self.printed[id(value)] = value, printed
         return printed
 
+    def common_element(self):
+        """The type in which PyTorch computes with the two arguments of the node."""
+        a, b = (arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg for arg in self.node.args[:2])
+        return ELEMENTS[torch.result_type(a, b)]
+
     def known(self, array):
         return self.value(torch.from_numpy(array))
 
@@ -255,22 +265,36 @@ class Walker:
         facts = self.inputs[value]
         return min(facts["whole"]) if "whole" in facts else max(facts.get("part", [0]))
 
-    def ignored_labels(self, ignore):
+    def ignored_labels(self, ignore, classes):
         """Of a loss, which labels are `ignore` in every batch, as a numpy array;
-        None if that depends on the batch."""
+        None if that depends on the batch: `ignore` may be a class of some label, or
+        labels are computed from others by more than moving them."""
         target = self.node.args[1]
-        first, second, example = (self.evaluate(target, fill, {}) for fill in (0, 1, None))
-        if first is None:
+        if 0 <= ignore < classes or not self.is_moved(target):
             return None
+        first, second, example = (self.evaluate(target, fill, {}) for fill in (0, 1, None))
         always = (first == ignore) & (second == ignore)
         is_given = (first == 0) & (second == 1)
         if not (always | is_given).all() or ((example == ignore) & ~always).any():
             return None
         return always.numpy()
 
+    def is_moved(self, node):
+        """Whether the elements of a node are those of inputs and known tensors."""
+        pending, seen = [node], set()
+        while pending:
+            node = pending.pop()
+            if node in seen or isinstance(self.values.get(node), torch.Tensor) or node in self.examples:
+                continue
+            seen.add(node)
+            if node.op != "call_function" or node.target.__name__ not in MOVES:
+                return False
+            pending += node.all_input_nodes
+        return True
+
     def evaluate(self, node, fill, found):
-        """The tensor of a node for inputs that are all `fill`, or the examples;
-        None if it depends on parameters. `found` keeps those of other nodes."""
+        """The tensor of a node that is_moved(), for inputs that are all `fill`, or the
+        examples. `found` keeps those of other nodes."""
         if node not in found:
             found[node] = self.evaluate_anew(node, fill, found)
         return found[node]
@@ -282,9 +306,8 @@ class Walker:
         if node in self.examples:
             example = self.examples[node]
             return example if fill is None else torch.full_like(example, fill)
-        operands = [self.evaluate(n, fill, found) for n in node.all_input_nodes]
-        if node.op != "call_function" or any(v is None for v in operands):
-            return None
+        for operand in node.all_input_nodes:
+            self.evaluate(operand, fill, found)
         return node.target(*torch.fx.node.map_arg(node.args, found.__getitem__),
                            **torch.fx.node.map_arg(node.kwargs, found.__getitem__))
 

@@ -18,10 +18,10 @@ from . import _images, _indexing, _nn  # noqa: F401 (fill the table)
 from ._aten import OPS
 from ._elements import FLOATS, SAFETENSORS
 from ._experts import on_all_tokens
-from ._gradients import keep_stops
+from ._gradients import NOT_THE_USERS, keep_stops, no_own_gradients
 from ._model import Model
 from ._text import quote
-from ._walk import NOT_THE_USERS, ExportError, Walker, element_of, tensor_bytes
+from ._walk import ExportError, Walker, element_of, tensor_bytes
 
 import torch  # after the package's own: its absence is the user's to see
 
@@ -31,6 +31,7 @@ KEPT = """
     linear.default matmul.default scaled_dot_product_attention.default
     layer_norm.default rms_norm.default group_norm.default
     cross_entropy_loss.default mse_loss.default
+    hardswish.default hardsigmoid.default linalg_vector_norm.default std.correction
     silu.default softplus.default leaky_relu.default elu.default
     max_pool1d.default max_pool2d.default max_pool3d.default avg_pool1d.default
     adaptive_avg_pool1d.default _adaptive_avg_pool2d.default _adaptive_avg_pool3d.default
@@ -140,7 +141,7 @@ def _trace(step, batch):
     told, said = logging.root.manager.disable, io.StringIO()
     try:
         logging.disable(logging.ERROR)  # what it logs and prints comes as the exception, too
-        with torch.enable_grad(), on_all_tokens(step), warnings.catch_warnings(), \
+        with torch.enable_grad(), on_all_tokens(step), no_own_gradients(step), warnings.catch_warnings(), \
                 contextlib.redirect_stderr(said):
             warnings.simplefilter("ignore")  # about weights that an LSTM keeps in a list
             program = torch.export.export(step, tuple(batch.tensors), strict=False)

@@ -57,7 +57,8 @@ static int64_t makeMask(int64_t count, unsigned bits) {
 }
 
 /// Without its last bits an integer divides by their power of two; logically,
-/// the copies of the sign that move in are removed.
+/// the copies of the sign that move in are removed. The power that is the sign
+/// itself is negative.
 template <bool isLogical>
 static Value convertShiftRight(HloOp op, Conversion &graph) {
   Value x = graph.operand(op, 0);
@@ -77,10 +78,10 @@ static Value convertShiftRight(HloOp op, Conversion &graph) {
   Value moved = graph.binary<DivOp>(
       high,
       graph.splatInt(APInt::getOneBitSet(bits, *places).getSExtValue(), type));
-  return isLogical
-             ? graph.binary<AndOp>(
-                   moved, graph.splatInt(makeMask(bits - *places, bits), type))
-             : moved;
+  if (isLogical)
+    return graph.binary<AndOp>(
+        moved, graph.splatInt(makeMask(bits - *places, bits), type));
+  return *places == bits - 1 ? graph.unary<NegOp>(moved) : moved;
 }
 
 /// A float from 1 to 2 by its bits, as random numbers are made: those of 1, and

@@ -14,7 +14,7 @@ using namespace pp::hlo;
 
 /// Calls in calls; deeper ones are no model.
 static constexpr size_t kMostCalls = 200;
-/// Ops of a model, loops unrolled.
+/// Ops of a model, loops unrolled, and those that are looked at for them.
 static constexpr int64_t kMostOps = 2'000'000;
 
 //===----------------------------------------------------------------------===//
@@ -95,8 +95,7 @@ Conversion::Conversion(ModuleOp source, Block &target, bool marksGradients)
 Value Conversion::check(Operation *op) {
   if (isOfGradient)
     setKind(op, Kind::InputGradient);
-  return ++made <= kMostOps && succeeded(verify(op)) ? op->getResult(0)
-                                                     : Value();
+  return succeeded(verify(op)) ? op->getResult(0) : Value();
 }
 
 Values Conversion::operands(HloOp op) {
@@ -312,6 +311,9 @@ LogicalResult Conversion::callHandler(HloOp op, Values &results) {
 
 LogicalResult Conversion::convertOp(HloOp op) {
   loc = locate(op);
+  if (++visited > kMostOps)
+    return op->emitError("expects a model of at most ")
+           << kMostOps << " ops, loops unrolled";
   const bool isAround = isOfGradient;
   isOfGradient |= marksGradients && isInGradient(op->getLoc());
   const auto leave = llvm::make_scope_exit([&] { isOfGradient = isAround; });
@@ -320,12 +322,8 @@ LogicalResult Conversion::convertOp(HloOp op) {
   Values results;
   if (Value folded = fold(op))
     results.push_back(folded);
-  else if (failed(callHandler(op, results))) {
-    if (made > kMostOps)
-      op->emitError("expects a model of at most ")
-          << kMostOps << " ops, loops unrolled";
+  else if (failed(callHandler(op, results)))
     return failure();
-  }
   if (results.size() != op->getNumResults())
     return op->emitOpError("expects ")
            << results.size() << " results, got " << op->getNumResults();
@@ -384,8 +382,15 @@ LogicalResult Conversion::inlineRegion(Region &region,
   if (!block)
     return failure();
   for (auto [argument, value] :
-       llvm::zip_equal(block->getArguments(), arguments))
+       llvm::zip_equal(block->getArguments(), arguments)) {
+    FailureOr<RankedTensorType> type = convertType(argument.getType(), loc);
+    if (failed(type))
+      return failure();
+    if (*type != value.getType())
+      return emitError(loc, "expects an argument of type ")
+             << value.getType() << ", got " << argument.getType();
     map[argument] = value;
+  }
   if (index) {
     iterations.push_back(*index);
     ++loops;

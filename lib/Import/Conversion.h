@@ -72,6 +72,12 @@ LogicalResult verifySigned(HloOp op);
 /// reduction.
 bool isIdentity(Value value, Reduction reduction);
 
+/// What an op of integers computes of known ones, before its result wraps;
+/// nothing if it has no value or is none of them. Operands and result are
+/// tensors of integers or floats.
+std::optional<int64_t> computeNumber(HloOp op,
+                                     llvm::ArrayRef<int64_t> operands);
+
 class Conversion {
 public:
   /// With `marksGradients`, ops of a gradient that JAX computed are of kind
@@ -191,7 +197,7 @@ private:
   /// gradient.
   bool isOfGradient = false;
   llvm::DenseSet<Value> stacks;
-  int64_t made = 0, loops = 0;
+  int64_t visited = 0, loops = 0;
 };
 
 } // namespace pp::hlo

@@ -201,9 +201,35 @@ static Value convertOrdered(HloOp op, Conversion &graph) {
   return convertArithmetic<Op, Logic>(op, graph);
 }
 
+/// As StableHLO defines it for integers: x / 0 is -1, and the smallest number
+/// divided by -1 is itself. Neither has a quotient in pp.
+static Value divide(Value x, Value y, Conversion &graph) {
+  if (isa<FloatType>(elementOf(x)))
+    return graph.binary<DivOp>(x, y);
+  RankedTensorType type = graph.typeOf(y);
+  auto choose = [&](int64_t divisor, Value quotient, Value other) {
+    Value number = graph.splatInt(divisor, type);
+    return graph.select(graph.compare(Direction::EQ, y, number), quotient,
+                        other);
+  };
+  std::optional<int64_t> divisor = graph.known(y);
+  if (divisor == 0)
+    return graph.splatInt(-1, type);
+  if (divisor == -1)
+    return graph.unary<NegOp>(x);
+  if (divisor)
+    return graph.binary<DivOp>(x, y);
+  Value one = graph.splatInt(1, type);
+  Value safe = choose(0, one, choose(-1, one, y));
+  return choose(
+      0, graph.splatInt(-1, type),
+      choose(-1, graph.unary<NegOp>(x), graph.binary<DivOp>(x, safe)));
+}
+
 static Value convertDivide(HloOp op, Conversion &graph) {
-  return succeeded(verifySigned(op)) ? convertBinary<DivOp>(op, graph)
-                                     : Value();
+  return succeeded(verifySigned(op))
+             ? divide(graph.operand(op, 0), graph.operand(op, 1), graph)
+             : Value();
 }
 
 /// Integers: x - (x / y) * y, whose division rounds towards zero.
@@ -215,8 +241,7 @@ static Value convertRemainder(HloOp op, Conversion &graph) {
     return op->emitError("cannot import stablehlo.remainder of floats; pp has "
                          "no op for it"),
            Value();
-  return graph.binary<SubOp>(x,
-                             graph.binary<MulOp>(graph.binary<DivOp>(x, y), y));
+  return graph.binary<SubOp>(x, graph.binary<MulOp>(divide(x, y, graph), y));
 }
 
 static Value convertCompare(HloOp op, Conversion &graph) {

@@ -12,6 +12,7 @@
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
 #include "pp/IR/Values.h"
+#include "llvm/ADT/SetVector.h"
 #include <cmath>
 
 using namespace mlir;
@@ -35,18 +36,23 @@ static bool isNaN(Value value) {
 /// Whether a comparison of indices only chooses what JAX makes of indices out
 /// of range: a number from the end, or NaN.
 static bool choosesOutside(Value predicate) {
-  return llvm::all_of(predicate.getUses(), [](OpOperand &use) {
-    Operation *user = use.getOwner();
-    if (auto select = dyn_cast<SelectOp>(user))
-      return use.getOperandNumber() == 0 &&
-             (isNaN(select.getOnFalse()) ||
-              (isa<IntegerType>(getElementTypeOrSelf(select.getType())) &&
-               select.getOnTrue().getDefiningOp<AddOp>()));
-    auto reduce = dyn_cast<ReduceOp>(user);
-    const bool passesOn = isa<AndOp, ReshapeOp, BroadcastOp>(user) ||
-                          (reduce && reduce.getReduction() == Reduction::And);
-    return passesOn && choosesOutside(user->getResult(0));
-  });
+  llvm::SetVector<Value> pending;
+  pending.insert(predicate);
+  for (size_t next = 0; next < pending.size(); ++next)
+    for (OpOperand &use : pending[next].getUses()) {
+      Operation *user = use.getOwner();
+      auto reduce = dyn_cast<ReduceOp>(user);
+      auto select = dyn_cast<SelectOp>(user);
+      if (isa<AndOp, ReshapeOp, BroadcastOp>(user) ||
+          (reduce && reduce.getReduction() == Reduction::And))
+        pending.insert(user->getResult(0));
+      else if (!select || use.getOperandNumber() != 0 ||
+               !(isNaN(select.getOnFalse()) ||
+                 (isa<IntegerType>(getElementTypeOrSelf(select.getType())) &&
+                  select.getOnTrue().getDefiningOp<AddOp>())))
+        return false;
+    }
+  return true;
 }
 
 //===----------------------------------------------------------------------===//

@@ -115,12 +115,19 @@ static std::optional<Ints> computeSlice(HloOp op, ArrayRef<int64_t> elements) {
   return Ints(elements.slice(start, limit - start));
 }
 
-static std::optional<int64_t>
-computeElement(HloOp op, ArrayRef<int64_t> operands, unsigned resultBits) {
-  const unsigned bits =
-      op.getOperandType(0).getElementType().getIntOrFloatBitWidth();
+std::optional<int64_t> pp::hlo::computeNumber(HloOp op,
+                                              ArrayRef<int64_t> operands) {
+  auto countBits = [](RankedTensorType type) {
+    return type.getElementType().getIntOrFloatBitWidth();
+  };
+  const unsigned bits = countBits(op.getOperandType(0));
   if (op.getName() == "convert" && operands.size() == 1)
-    return resultBits == 1 ? int64_t(operands[0] != 0) : operands[0];
+    return countBits(op.getResultType()) == 1 ? int64_t(operands[0] != 0)
+                                              : operands[0];
+  if (op.getName() == "select" && operands.size() == 3)
+    return operands[operands[0] != 0 ? 1 : 2];
+  if (operands.size() > 2)
+    return std::nullopt;
   return operands.size() == 1
              ? computeUnary(op, operands[0], bits == 1)
              : computeBinary(op, operands[0], operands[1], bits);
@@ -149,7 +156,7 @@ std::optional<Ints> Conversion::computeKnown(HloOp op) {
         return std::nullopt;
       operands.push_back(elements[elements.size() == 1 ? 0 : element]);
     }
-    std::optional<int64_t> value = computeElement(op, operands, bits);
+    std::optional<int64_t> value = computeNumber(op, operands);
     if (!value)
       return std::nullopt;
     result.push_back(wrap(*value, bits));

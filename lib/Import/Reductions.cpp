@@ -112,16 +112,57 @@ static Value combine(Reduction reduction, Value a, Value b, Conversion &graph) {
   return {};
 }
 
-/// The direction of a comparison of the first values, which chooses.
-static std::string findChoice(Block &block) {
-  if (block.getNumArguments() != 4)
-    return "";
-  for (Operation &inner : block)
-    if (HloOp(&inner).getName() == "compare" && inner.getNumOperands() == 2 &&
-        inner.getOperand(0) == block.getArgument(0) &&
-        inner.getOperand(1) == block.getArgument(2))
-      return HloOp(&inner).getWord("comparison_direction");
-  return "";
+namespace {
+/// A value and its index, and what a region makes of two of them.
+using Pair = std::array<int64_t, 2>;
+} // namespace
+
+static bool isOfNumbers(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getElementType().isIntOrFloat();
+}
+
+/// The results of a region of comparisons, selects and logic on four numbers;
+/// nothing if it has other ops.
+static std::optional<Pair> evaluate(Block &block, const Pair &a,
+                                    const Pair &b) {
+  DenseMap<Value, int64_t> numbers;
+  const int64_t given[] = {a[0], a[1], b[0], b[1]};
+  for (auto [argument, number] : llvm::zip(block.getArguments(), given))
+    numbers[argument] = number;
+  for (Operation &inner : block) {
+    SmallVector<int64_t> operands;
+    for (Value operand : inner.getOperands()) {
+      auto found = numbers.find(operand);
+      if (found == numbers.end())
+        return std::nullopt;
+      operands.push_back(found->second);
+    }
+    if (HloOp(&inner).getName() == "return" && operands.size() == 2)
+      return Pair{operands[0], operands[1]};
+    if (operands.empty() || inner.getNumResults() != 1 ||
+        !llvm::all_of(inner.getOperandTypes(), isOfNumbers) ||
+        !isOfNumbers(inner.getResult(0).getType()))
+      return std::nullopt;
+    std::optional<int64_t> number = computeNumber(&inner, operands);
+    if (!number)
+      return std::nullopt;
+    numbers[inner.getResult(0)] = *number;
+  }
+  return std::nullopt;
+}
+
+/// Whether the region keeps the larger value (`isMax`) or the smaller one, and
+/// of equal ones that whose index is less.
+static bool keeps(Block &block, bool isMax) {
+  for (int64_t value : {-1, 0, 1})
+    for (int64_t index : {-1, 1}) {
+      const Pair a{value, index}, b{0, 0};
+      const bool isFirst = value == 0 ? index < 0 : (value > 0) == isMax;
+      if (evaluate(block, a, b) != (isFirst ? a : b))
+        return false;
+    }
+  return true;
 }
 
 /// The largest or smallest element and its index, as jnp.argmax and argmin have
@@ -133,11 +174,14 @@ static LogicalResult convertArgmax(HloOp op, Conversion &graph,
   Value values = graph.operand(op, 0);
   auto iota = graph.operand(op, 1).getDefiningOp<IotaOp>();
   Region &region = op->getRegion(0);
-  const std::string choice =
-      region.hasOneBlock() ? findChoice(region.front()) : "";
-  const bool isMax = choice == "GT" || choice == "GE";
+  const bool isOfTwo =
+      region.hasOneBlock() && region.front().getNumArguments() == 4;
+  const bool isMax = isOfTwo && keeps(region.front(), /*isMax=*/true);
   if (!iota || dims.size() != 1 || int64_t(iota.getDimension()) != dims[0] ||
-      (!isMax && choice != "LT" && choice != "LE"))
+      !isOfTwo || (!isMax && !keeps(region.front(), /*isMax=*/false)) ||
+      !isIdentity(graph.operand(op, 2),
+                  isMax ? Reduction::Max : Reduction::Min) ||
+      graph.known(graph.operand(op, 3)) != 0)
     return op->emitError("cannot import a reduction of two values but those of "
                          "jnp.argmax and jnp.argmin");
   Type i32 = IntegerType::get(graph.getContext(), 32);

@@ -119,6 +119,12 @@ static Value convertPad(HloOp op, Conversion &graph) {
   Value x = graph.operand(op, 0);
   Ints starts, limits;
   for (size_t dim = 0; dim < rank; ++dim) {
+    const int64_t size = graph.shapeOf(x)[dim];
+    if ((*low)[dim] < -size || (*high)[dim] < -size)
+      return op->emitError("expects a padding that cuts off no more than there "
+                           "is, got low ")
+                 << printInts(*low) << ", high " << printInts(*high),
+             Value();
     if (((*low)[dim] < 0 || (*high)[dim] < 0) && (*interior)[dim] != 0)
       return op->emitError("cannot import a padding that is negative and "
                            "interior at once, got low ")
@@ -126,8 +132,7 @@ static Value convertPad(HloOp op, Conversion &graph) {
                  << ", interior " << printInts(*interior),
              Value();
     starts.push_back(std::max<int64_t>(-(*low)[dim], 0));
-    limits.push_back(graph.shapeOf(x)[dim] -
-                     std::max<int64_t>(-(*high)[dim], 0));
+    limits.push_back(size - std::max<int64_t>(-(*high)[dim], 0));
     (*low)[dim] = std::max<int64_t>((*low)[dim], 0);
     (*high)[dim] = std::max<int64_t>((*high)[dim], 0);
   }

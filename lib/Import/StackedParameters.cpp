@@ -34,7 +34,8 @@ static int64_t findRow(SliceOp slice) {
 /// Whether every reader takes a row, and every row has a reader.
 static bool isStack(BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
-  if (type.getRank() == 0 || type.getDimSize(0) < 2)
+  if (type.getRank() == 0 || type.getDimSize(0) < 2 ||
+      !argument.hasNUsesOrMore(type.getDimSize(0)))
     return false;
   llvm::BitVector rows(type.getDimSize(0));
   for (Operation *user : argument.getUsers()) {
@@ -95,6 +96,24 @@ static SmallVector<StringRef> findStacks(func::FuncOp main,
   return names;
 }
 
+/// Whether an argument is called as a row would be.
+static bool isTaken(func::FuncOp main, ArrayRef<StringRef> stacks,
+                    StringRef shared) {
+  llvm::StringSet<> names;
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    names.insert(getArgName(main, index));
+  for (BlockArgument argument : main.getArguments()) {
+    const StringRef name = getArgName(main, argument.getArgNumber());
+    if (!llvm::is_contained(stacks, name))
+      continue;
+    auto type = cast<RankedTensorType>(argument.getType());
+    for (int64_t row = 0; row < type.getDimSize(0); ++row)
+      if (!names.insert(nameRow(name, shared, row)).second)
+        return true;
+  }
+  return false;
+}
+
 /// Puts rows in place of `stack`, and their attributes in place of its own.
 static void splitStack(BlockArgument stack, StringRef shared,
                        SmallVectorImpl<DictionaryAttr> &attributes) {
@@ -128,6 +147,13 @@ void pp::hlo::splitStackedParameters(func::FuncOp main,
   if (names.empty())
     return;
   const StringRef shared = findSharedBeginning(names);
+  if (isTaken(main, names, shared)) {
+    remark::missed(main.getLoc(), remark::RemarkOpts::name("split").category(
+                                      "pp-import-stablehlo"))
+        << remark::reason("a parameter has the name of a row")
+        << remark::metric("stack", names.front());
+    return;
+  }
   for (StringRef name : names)
     remark::passed(main.getLoc(), remark::RemarkOpts::name("split").category(
                                       "pp-import-stablehlo"))

@@ -31,10 +31,12 @@ static bool isDonated(func::FuncOp source, unsigned argument) {
 }
 
 bool pp::hlo::isTrainingStep(func::FuncOp source) {
+  if (source.getNumResults() < 2)
+    return false;
   for (unsigned index = 0; index < source.getNumArguments(); ++index)
     if (isDonated(source, index))
       return true;
-  return source.getNumResults() > 1 && !isScalar(source.getResultTypes()[0]);
+  return !isScalar(source.getResultTypes()[0]);
 }
 
 namespace {

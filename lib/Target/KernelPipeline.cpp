@@ -320,6 +320,8 @@ void scaleLogarithms(ModuleOp module) {
 }
 
 /// f32 functions become polynomials that vectorise; f64 keeps libm's accuracy.
+/// So do sine and cosine, whose polynomials lose digits from 100 on, where the
+/// angles of positions are, and all of them at 1e9.
 /// Conversions of bf16 become integer arithmetic; those of f16 wait for the
 /// processor to be known (NarrowFloats.h). No other expansion is wanted:
 /// a maximum made of a comparison would no longer be vectorised.
@@ -330,8 +332,7 @@ LogicalResult expandScalars(ModuleOp module) {
     return llvm::is_contained(
         {math::ExpOp::getOperationName(), math::LogOp::getOperationName(),
          math::Log1pOp::getOperationName(), math::TanhOp::getOperationName(),
-         math::ErfOp::getOperationName(), math::SinOp::getOperationName(),
-         math::CosOp::getOperationName()},
+         math::ErfOp::getOperationName()},
         name);
   });
   arith::populateExpandBFloat16Patterns(patterns);

@@ -10,6 +10,7 @@
 
 import ctypes
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_size_t, c_uint32, c_uint64, c_void_p
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from ._arrays import Memory, as_torch
 from ._elements import numpy_type
-from ._library import ELEMENTS, INTERRUPTED, ROLES, Library, Options, Tensor
+from ._library import ELEMENTS, INTERRUPTED, ROLES, Library, Options, Tensor, TrainerError
 from ._model import Model
 
 _KEPT = []  # memory that a stuck kernel may still read
@@ -63,7 +64,7 @@ class Trainer:
 
     def __init__(self, model, plan="", *, optimizer=None, seed=0, parameters=None, threads=0, **keys):
         self._session, self._program, self._model = c_void_p(), c_void_p(), c_void_p()
-        self._worker, self._lent, self._metrics, self._has_begun = None, {}, {}, False
+        self._worker, self._last, self._lent, self._metrics, self._has_begun = None, None, {}, {}, False
         self._copied, self._process = 0, os.getpid()
         for name, number in ("seed", seed), ("threads", threads):
             if number < 0:
@@ -226,6 +227,8 @@ class Trainer:
 
     def resume(self, path):
         """Before the first step: goes on from a checkpoint, or from the newest of a folder, of any plan."""
+        if self._has_begun:
+            raise TrainerError("expects resume() before the first step, got a trainer that has begun", 2)
         self._run(self._library.pprt_resume, self._session, _path(path))
 
     def save_artifact(self, path):
@@ -260,8 +263,15 @@ class Trainer:
         self.close()
 
     def __del__(self):
-        if getattr(self, "_worker", None) is not None:
-            self.close()
+        # Garbage is collected anywhere, within submit() too, whose lock is taken
+        # only once: so nothing is submitted here.
+        if getattr(self, "_last", None) is None or self._worker is None:
+            return
+        if sys.is_finalizing() or os.getpid() != self._process:
+            return
+        if self._library.pprt_is_stuck(self._session):
+            _KEPT.extend([self._lent, self._options])
+        self._last.add_done_callback(lambda _: _free(self._library, self._session, self._program, self._model))
 
     # Within.
 
@@ -275,7 +285,7 @@ class Trainer:
         """Calls in the thread that makes all calls. On Ctrl-C a step goes on to its end,
         or fails soon if it does not proceed."""
         self._check_open()
-        future = self._worker.submit(function, *arguments)
+        self._last = future = self._worker.submit(function, *arguments)
         try:
             return future.result()
         except KeyboardInterrupt:

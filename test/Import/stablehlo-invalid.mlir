@@ -82,3 +82,50 @@ func.func @main(%x: tensor<4x4xf32>) -> tensor<f32> {
 func.func @main(%x: tensor<f32>, %n: tensor<i32>) -> tensor<f32> { // expected-error {{expects parameters to be floats, got 'arg1' of type 'tensor<i32>'; name it in --inputs, --labels or --states if it is no parameter}}
   return %x : tensor<f32>
 }
+
+// -----
+
+// Of equal elements the last one, and indices that do not begin at 0.
+func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
+  %i = stablehlo.iota dim = 0 : tensor<4xi32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  // expected-error @below {{cannot import a reduction of two values but those of jnp.argmax and jnp.argmin}}
+  %r:2 = stablehlo.reduce(%x init: %least), (%i init: %zero) across dimensions = [0] : (tensor<4xf32>, tensor<4xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
+    reducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<i32>, %d: tensor<i32>) {
+      %p = stablehlo.compare GT, %a, %c, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %e = stablehlo.compare EQ, %a, %c, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %l = stablehlo.compare GT, %b, %d, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %t = stablehlo.and %e, %l : tensor<i1>
+      %q = stablehlo.or %p, %t : tensor<i1>
+      %v = stablehlo.select %p, %a, %c : tensor<i1>, tensor<f32>
+      %k = stablehlo.select %q, %b, %d : tensor<i1>, tensor<i32>
+      stablehlo.return %v, %k : tensor<f32>, tensor<i32>
+    }
+  return %r#0 : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<f32> {
+  // expected-error @below {{expects an argument of type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  %r = "stablehlo.while"(%x) ({
+  ^bb0(%y: tensor<5xf32>):
+    %no = stablehlo.constant dense<false> : tensor<i1>
+    stablehlo.return %no : tensor<i1>
+  }, {
+  ^bb0(%y: tensor<5xf32>):
+    stablehlo.return %y : tensor<5xf32>
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  return %c : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  // expected-error @below {{expects a padding that cuts off no more than there is, got low [-9223372036854775808], high [0]}}
+  %p = "stablehlo.pad"(%x, %z) <{edge_padding_low = array<i64: -9223372036854775808>, edge_padding_high = array<i64: 0>, interior_padding = array<i64: 0>}> : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %z : tensor<f32>
+}

@@ -302,4 +302,24 @@ def running():
     return Model(loss, params, batch, ("y",), states, partitions=("dp=2", "tp=2"))
 
 
-CASES = [mlp, gpt, scan, llama, convolutions, experts, switch, ops, running]
+def integers():
+    """Divisions by 0 and of the smallest integer, shifts of the sign, and which of equal elements is the largest."""
+    draw = Draw()
+    least, most = -2**31, 2**31 - 1
+    params = {"w": draw.floats(9, 8)}
+    batch = {"n": jnp.asarray([least, least, -7, -1, 0, 5, 7, most], jnp.int32),
+             "d": jnp.asarray([-1, 0, 0, least, 0, -3, -1, 7], jnp.int32)}
+
+    def loss(params, n, d):
+        numbers = [jax.lax.div(n, d), jax.lax.rem(n, d), n // 7, n % 7, n >> 31, n >> 4,
+                   *(jax.lax.shift_right_logical(n, jnp.int32(places)) for places in (3, 31))]
+        features = jnp.stack([(x % 1000).astype(params["w"].dtype) / 1000 for x in numbers], axis=1)
+        best = jnp.argmax(jnp.stack([n // 4, d, n // 4], axis=1), axis=1)
+        least = jnp.argmin(jnp.stack([n % 3, d % 3], axis=0), axis=0)
+        features = jnp.concatenate([features, (best + 3 * least)[:, None].astype(features.dtype)], axis=1)
+        return jnp.mean((features @ params["w"]) ** 2)
+
+    return Model(loss, params, batch, ("d",), partitions=("dp=2",))
+
+
+CASES = [mlp, gpt, scan, llama, convolutions, experts, switch, ops, running, integers]

@@ -10,6 +10,7 @@
 """
 import argparse
 import array
+import gc
 import json
 import os
 import signal
@@ -101,7 +102,7 @@ BAD = [
     (lambda t: t.resume(os.path.join(FOLDER.name, "none")), pp.TrainerError, "none"),
     (lambda t: t.copy_to({}), TypeError, "expects a torch.nn.Module, got dict"),
     (lambda t: t.trees(), TypeError, "expects a model of pp.jax.export"),
-    (lambda t: late_resume(), pp.TrainerError, "pprt_resume called after pprt_begin"),
+    (lambda t: late_resume(), pp.TrainerError, "expects resume() before the first step"),
     (lambda t: closed(lambda c: c.step(BATCH)), ValueError, "expects an open trainer, got a closed one"),
     (lambda t: closed(lambda c: c.plan), ValueError, "expects an open trainer, got a closed one"),
     (lambda t: closed(lambda c: c.parameters()), ValueError, "expects an open trainer, got a closed one"),
@@ -235,6 +236,18 @@ def check_library():
                f"PP_LIBRARY={path}: what to do")
 
 
+def check_garbage():
+    """A trainer that nobody closes is freed amid a call of another, which holds the lock of all executors."""
+    from concurrent.futures import thread
+    gc.disable()
+    open_trainer().step(BATCH)
+    before = len(os.listdir("/proc/self/task"))
+    with thread._global_shutdown_lock:
+        gc.collect()
+    gc.enable()
+    expect(len(os.listdir("/proc/self/task")) < before, "a trainer that nobody closes ends its ranks")
+
+
 def check_interrupt():
     """A signal amid steps ends them with KeyboardInterrupt; the trainer goes on."""
     with open_trainer() as trainer:
@@ -253,7 +266,7 @@ def check_interrupt():
 
 if run(os.path.join(ARGS.bin, "pp-model"), "mlp", "-o", MODEL).returncode:
     sys.exit("pp-model fails")
-for check in check_bad, check_memory, check_files, check_values, check_library, check_interrupt:
+for check in check_bad, check_memory, check_files, check_values, check_library, check_garbage, check_interrupt:
     check()
 print("\n".join(f"problem: {problem}" for problem in PROBLEMS) or "ok")
 sys.exit(bool(PROBLEMS))

@@ -25,8 +25,8 @@ namespace {
 
 /// Subnormal in the type that is asked for.
 constexpr double tiny = 1e-310;
-const double specials[] = {0.0,  -0.0,  1.0,      -1.0,      0.5,
-                           -2.5, 3.0,   20.,      -20.,      1e-3,
+const double specials[] = {0.0,  -0.0,  1.0,      -1.0,      0.5,  -2.5,
+                           3.0,  20.,   -20.,     1e-3,      4096, 1e9,
                            tiny, -tiny, INFINITY, -INFINITY, NAN};
 constexpr int64_t count = std::size(specials);
 

@@ -102,7 +102,8 @@ getUpdatedArguments(mlir::func::FuncOp main);
 /// The values that depend on the batch: inputs and labels, and the results of
 /// ops that read such values.
 llvm::DenseSet<mlir::Value> getBatchDependent(mlir::func::FuncOp main);
-/// Adds what ops of `block` compute from values of the set, also through others.
+/// Adds what ops of `block` compute from values of the set, also through
+/// others.
 void addDependents(mlir::Block &block, llvm::DenseSet<mlir::Value> &values);
 
 /// Whether an argument of a step of level 2 or 3 differs in each micro-batch:

@@ -11,12 +11,15 @@
 
 using namespace mlir;
 
-/// Whether the place can be shown as a line of `source` with a caret below.
-static bool canBeShown(Location location, StringRef source) {
+/// Whether MLIR can show the place as a line with a caret below: a line of
+/// `source`, the text of `file`, or of another file, which it opens.
+static bool canBeShown(Location location, StringRef file, StringRef source) {
   constexpr size_t widest = 200;
   auto place = location->findInstanceOf<FileLineColLoc>();
   if (!place || source.empty())
     return false;
+  if (place.getFilename() != file)
+    return true;
   for (unsigned line = 1; line < place.getLine(); ++line)
     source = source.split('\n').second;
   return source.split('\n').first.size() <= widest;
@@ -62,7 +65,7 @@ static void print(Diagnostic &diagnostic, StringRef file, raw_ostream &out) {
 
 bool pp::printPlainly(Diagnostic &diagnostic, StringRef file, StringRef source,
                       raw_ostream &out) {
-  if (canBeShown(diagnostic.getLocation(), source))
+  if (canBeShown(diagnostic.getLocation(), file, source))
     return false;
   print(diagnostic, file, out);
   for (Diagnostic &note : diagnostic.getNotes())

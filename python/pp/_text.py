@@ -7,6 +7,7 @@
 """A builder of pp's graph ops that prints them."""
 
 import json
+import linecache
 import math
 from dataclasses import dataclass, field
 
@@ -336,9 +337,13 @@ class Graph:
         out.append(f"    return {', '.join(value.name for value, _ in self.results)} : "
                    f"{', '.join(value.type for value, _ in self.results)}")
         out += ["  }", "}"]
-        # The line of source is a name, too: pp speaks of lines where a location has
-        # one, and of the model's names otherwise.
         for (path, file, line), index in locations.items():
-            child = f"({quote(f'{file}:{line}')})" if file else ""
+            child = f"({quote(file)}:{line}:{_first_column(file, line)})" if file else ""
             out.append(f"#loc{index} = loc({quote(path)}{child})")
         return "\n".join(out) + "\n"
+
+
+def _first_column(file, line):
+    """Where the statement of a line begins."""
+    text = linecache.getline(file, line)
+    return len(text) - len(text.lstrip()) + 1

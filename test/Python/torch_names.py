@@ -54,7 +54,7 @@ def loss(logits, labels):
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-HERE = r'"[^"]*torch_names\.py:\d+"'
+HERE = r'"[^"]*torch_names\.py":\d+:9'
 EXPECTED = [
     # Arguments.
     r'tensor<16x8xf32> \{pp.name = "embed.weight", pp.role = #pp.role<param>, pp.init = #pp.init<normal, ',

@@ -41,6 +41,17 @@ def llama():
     return transformers.LlamaForCausalLM(config), None, make
 
 
+class Normalized(torch.nn.Module):
+    def forward(self, x):
+        return F.batch_norm(x, None, None, training=True)
+
+
+def normalized():
+    """The compiler's errors show the user's line."""
+    module = torch.nn.Sequential(torch.nn.Linear(4, 4), Normalized())
+    pp.Trainer(pp.torch.export(module, F.mse_loss, (torch.ones(4, 4), torch.ones(4, 4)), labels=1), microbatches=2)
+
+
 def value(module, loss, batch):
     if loss is None:
         return module(**batch).loss
@@ -101,6 +112,7 @@ def check_tensors():
             (lambda: trainer.copy_to(torch.nn.Linear(2, 2)), ValueError, "expects a module with parameters such as"),
             (lambda: trainer.copy_to(torch.nn.Sequential(torch.nn.Linear(9, 16))), ValueError,
              "0.weight: expects shape [16, 8], got [16, 9]"),
+            (normalized, pp.CompileError, "        return F.batch_norm(x, None, None, training=True)\n        ^"),
         ]
         for act, kind, text in bad:
             try:

@@ -14,9 +14,9 @@
 namespace pp {
 
 /// Prints a diagnostic and its notes, a line each, and returns true where
-/// MLIR's form would not help: there is no line in `file`, its text (`source`)
-/// is unknown, or the line is very long, such as a function with hundreds of
-/// arguments.
+/// MLIR's form would not help: there is no line of a file, the text of `file`
+/// (`source`) is unknown, or its line is very long, such as a function with
+/// hundreds of arguments.
 ///
 ///   gpt.mlir: error: at "h.0.attn": expects ...
 bool printPlainly(mlir::Diagnostic &diagnostic, llvm::StringRef file,

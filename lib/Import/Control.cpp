@@ -123,9 +123,28 @@ static LogicalResult convertIdentity(HloOp op, Conversion &graph,
   return success();
 }
 
+static Value convertConstraint(HloOp op, Conversion &graph) {
+  Value value = graph.operand(op, 0);
+  Attribute given = op->getAttr("sharding");
+  if (!given)
+    return value;
+  ShardingAttr sharding =
+      graph.getShardings().convert(given, value.getType(), graph.getLoc());
+  if (!sharding)
+    return value;
+  return graph.make<ShardingConstraintOp>(
+      value.getType(), value,
+      ConstrainedSideAttr::get(graph.getContext(), ConstrainedSide::Result),
+      sharding,
+      /*barrier=*/UnitAttr(),
+      /*priority=*/IntegerAttr());
+}
+
 static LogicalResult convertCustomCall(HloOp op, Conversion &graph,
                                        Values &results) {
   const std::string target = op.getWord("call_target_name");
+  if (StringRef(target) == "Sharding")
+    Shardings::drop(graph.getLoc(), "GSPMD's shardings have no names of axes");
   if (StringRef(target) == "Sharding" ||
       StringRef(target) == "annotate_device_placement")
     return convertIdentity(op, graph, results);
@@ -144,5 +163,5 @@ void pp::hlo::addControl(Handlers &handlers) {
   handlers["case"] = {nullptr, convertBranch, 1};
   handlers["custom_call"] = {nullptr, convertCustomCall, -1};
   handlers["optimization_barrier"] = {nullptr, convertIdentity, -1};
-  handlers["sdy.sharding_constraint"] = {nullptr, convertIdentity, 1};
+  handlers["sdy.sharding_constraint"] = {convertConstraint, nullptr, 1};
 }

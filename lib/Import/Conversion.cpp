@@ -75,9 +75,10 @@ LogicalResult Conversion::checkTypes(HloOp op) {
 // Making ops
 //===----------------------------------------------------------------------===//
 
-Conversion::Conversion(ModuleOp source, Block &target, bool marksGradients)
+Conversion::Conversion(ModuleOp source, Block &target, Shardings &shardings,
+                       bool marksGradients)
     : symbols(source), builder(source.getContext()), loc(source.getLoc()),
-      callPlace(UnknownLoc::get(source.getContext())),
+      callPlace(UnknownLoc::get(source.getContext())), shardings(shardings),
       marksGradients(marksGradients) {
   builder.setInsertionPointToEnd(&target);
   addElementwise(handlers);

@@ -16,6 +16,7 @@
 #define PP_LIB_IMPORT_CONVERSION_H
 
 #include "HloOp.h"
+#include "Shardings.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/SymbolTable.h"
@@ -82,7 +83,8 @@ class Conversion {
 public:
   /// With `marksGradients`, ops of a gradient that JAX computed are of kind
   /// input_gradient.
-  Conversion(mlir::ModuleOp source, mlir::Block &target, bool marksGradients);
+  Conversion(mlir::ModuleOp source, mlir::Block &target, Shardings &shardings,
+             bool marksGradients);
 
   /// Inlines `function`, called from `call`, or from nowhere.
   LogicalResult inlineCall(mlir::func::FuncOp function,
@@ -152,6 +154,8 @@ public:
       stacks.insert(of);
   }
 
+  Shardings &getShardings() { return shardings; }
+
   mlir::Location getLoc() const { return loc; }
   /// The line of the innermost call that is being inlined, if it is known.
   mlir::Location getCallPlace() const { return callPlace; }
@@ -192,6 +196,7 @@ private:
   llvm::SmallVector<int64_t> iterations;
   /// Whether a call around is marked: no gradient flows through what is made.
   bool stopsGradient = false;
+  Shardings &shardings;
   const bool marksGradients;
   /// Whether the op that is being converted, or a call around, is of a
   /// gradient.

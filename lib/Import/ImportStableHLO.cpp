@@ -10,11 +10,11 @@
 //===----------------------------------------------------------------------===//
 #include "Arguments.h"
 #include "Conversion.h"
+#include "Shardings.h"
 #include "Simplify.h"
 #include "TrainingStep.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/CSE.h"
 #include "pp/IR/Model.h"
 #include "pp/Import/Passes.h"
@@ -27,24 +27,6 @@ namespace pp {
 #define GEN_PASS_DEF_IMPORTSTABLEHLO
 #include "pp/Import/Passes.h.inc"
 } // namespace pp
-
-/// Remarks each sharding of the source: pp's plan decides instead.
-static void remarkShardings(ModuleOp module, func::FuncOp main) {
-  auto remark = [](Location loc, StringRef of) {
-    remark::missed(
-        loc, remark::RemarkOpts::name("sharding").category(kImportStableHLO))
-        << remark::metric("dropped", of);
-  };
-  for (BlockArgument argument : main.getArguments())
-    for (StringRef name : {"sdy.sharding", "mhlo.sharding"})
-      if (main.getArgAttr(argument.getArgNumber(), name))
-        remark(argument.getLoc(), name);
-  module.walk([&](Operation *op) {
-    if (op->getName().getStringRef() == "sdy.sharding_constraint" ||
-        HloOp(op).getWord("call_target_name") == "Sharding")
-      remark(op->getLoc(), op->getName().getStringRef());
-  });
-}
 
 /// Reports a first result that is no loss.
 static LogicalResult verifyLoss(func::FuncOp source, ArrayRef<Value> results) {
@@ -184,13 +166,16 @@ static void mergeEqual(func::FuncOp main) {
 }
 
 static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
-                                           const Roles &roles, bool isStep) {
+                                           const Roles &roles,
+                                           Shardings &shardings, bool isStep) {
   FailureOr<func::FuncOp> begun = beginMain(source);
   if (failed(begun))
     return failure();
   OwningOpRef<func::FuncOp> main = *begun;
   Block &block = main->getBody().front();
-  Conversion conversion(module, block, /*marksGradients=*/isStep);
+  const SmallVector<ShardingAttr> ofArguments =
+      shardings.convertArguments(source);
+  Conversion conversion(module, block, shardings, /*marksGradients=*/isStep);
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
         const Location caller = conversion.getCallPlace();
@@ -205,6 +190,9 @@ static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
       failed(isStep ? finishStep(*main, source, results, roles)
                     : finishMain(*main, source, results, roles)))
     return failure();
+  for (auto [index, sharding] : llvm::enumerate(ofArguments))
+    if (sharding)
+      main->setArgAttr(index, attrs::kSharding, sharding);
   eraseUnused(*main);
   if (!isStep) {
     splitStackedParameters(*main, conversion.getStacks());
@@ -236,14 +224,18 @@ struct ImportStableHLOPass
       return signalPassFailure();
     }
     const bool isStep = isTrainingStep(source);
-    FailureOr<func::FuncOp> main =
-        convertMain(module, source, {*inputs, *labels, *states}, isStep);
+    Shardings shardings(module, keepShardings);
+    FailureOr<func::FuncOp> main = convertMain(
+        module, source, {*inputs, *labels, *states}, shardings, isStep);
     if (failed(main))
       return signalPassFailure();
-    remarkShardings(module, source);
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       op.erase();
     module.push_back(*main);
+    if (MeshAttr mesh = shardings.getMesh()) {
+      OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+      MeshOp::create(builder, module.getLoc(), Shardings::kMesh, mesh);
+    }
     // Attributes of other compilers.
     for (NamedAttribute attribute : module->getDiscardableAttrDictionary())
       module->removeDiscardableAttr(attribute.getName());

@@ -139,6 +139,16 @@ void splitArgument(func::FuncOp main, BlockArgument argument, int64_t dim,
   main.setArgAttr(argument.getArgNumber(), attrs::kStoredShape,
                   DenseI64ArrayAttr::get(main.getContext(), type.getShape()));
   argument.setType(type.clone(split(type.getShape(), dim, groups)));
+  auto sharding = main.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(),
+                                                      attrs::kSharding);
+  if (!sharding)
+    return;
+  // Each group is split as all of them were.
+  MLIRContext *context = main.getContext();
+  SmallVector<DimShardingAttr> dims(sharding.getDims());
+  dims.insert(dims.begin() + dim, DimShardingAttr::get(context, {}, false));
+  main.setArgAttr(argument.getArgNumber(), attrs::kSharding,
+                  ShardingAttr::get(context, sharding.getMesh(), dims, {}));
 }
 
 /// Computes the columns with a dimension for the groups; readers read a

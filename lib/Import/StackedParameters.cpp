@@ -133,6 +133,11 @@ static void splitStack(BlockArgument stack, StringRef shared,
     NamedAttrList ofRow = ofStack;
     ofRow.set(attrs::kName, rowName);
     ofRow.set(attrs::kInit, guessInit(rowName, rowType));
+    if (auto ofAll =
+            dyn_cast_or_null<ShardingAttr>(ofStack.get(attrs::kSharding)))
+      ofRow.set(attrs::kSharding,
+                ShardingAttr::get(context, ofAll.getMesh(),
+                                  ofAll.getDims().drop_front(), {}));
     ofRows.push_back(ofRow.getDictionary(context));
   }
   replaceRows(stack, rows);

@@ -30,7 +30,7 @@ from jax.interpreters import mlir
 STORED = dict(NAMES.values()) | {"uint32": "I32"}
 
 
-def export(loss, params, example_batch, *, states=None, labels=None, dims=None):
+def export(loss, params, example_batch, *, states=None, labels=None, dims=None, keep_shardings=True):
     """The training loss as a pp.Model.
 
     `params` is a pytree of arrays. `example_batch` is a batch as it is trained on,
@@ -46,6 +46,8 @@ def export(loss, params, example_batch, *, states=None, labels=None, dims=None):
     `dims` names the dimensions of inputs for plans, as pp.dims does:
     {"tokens": ("batch", "sequence")}. By default the first is the batch, and the
     second of a table of integers the sequence.
+    Shardings of Shardy, of arguments and with_sharding_constraint, are the model's,
+    and their mesh the plan's, unless `keep_shardings` is false.
     """
     batch = _name_batch(loss, example_batch, 1 if states is None else 2)
     names = list(batch)  # JAX orders a dict by its keys
@@ -65,16 +67,17 @@ def export(loss, params, example_batch, *, states=None, labels=None, dims=None):
         raise ExportError(f"expects a loss that depends on params and on the batch, {names}, got one that reads "
                           "nothing of " + ("params" if roles["inputs"] + roles["labels"] else "the batch"))
     trees = {"params": params} if states is None else {"params": params, "states": states}
-    return _import(lowered, roles, trees, names)
+    return _import(lowered, roles, trees, names, keep_shardings)
 
 
-def export_step(step, params, opt_state, example_batch, *, labels=None, dims=None):
+def export_step(step, params, opt_state, example_batch, *, labels=None, dims=None, keep_shardings=True):
     """A whole training step as a pp.Model, with the gradients and the update of JAX.
 
     It is step(params, opt_state, *example_batch), or step(params, opt_state,
     example_batch) for a dict, which returns (params, opt_state, loss), and further
     numbers in a dict behind it if there are any. `opt_state` is any pytree of what
-    one step passes to the next. `labels` and `dims` are those of export().
+    one step passes to the next. `labels`, `dims` and `keep_shardings` are those
+    of export().
     """
     batch = _name_batch(step, example_batch, 2)
     names = list(batch)
@@ -91,12 +94,13 @@ def export_step(step, params, opt_state, example_batch, *, labels=None, dims=Non
     _check_step(params, opt_state, lowered.out_info)
     lowered = lowered.as_text(debug_info=True)
     roles = {role: [entry for entry in entries if _reads(lowered, entry)] for role, entries in roles.items()}
-    return _import(lowered, roles, {"params": params, "opt_state": opt_state}, names)
+    return _import(lowered, roles, {"params": params, "opt_state": opt_state}, names, keep_shardings)
 
 
-def _import(lowered, roles, trees, names):
+def _import(lowered, roles, trees, names, keep_shardings):
     """The model of StableHLO whose arguments are `trees` and entries of the batch called `names`."""
     text, said = _tools.call("pp-opt", "-", "--import=stablehlo", "--mlir-print-debuginfo", "-o", "-",
+                             f"--keep-shardings={str(bool(keep_shardings)).lower()}",
                              *(f"--{role}={','.join(entries)}" for role, entries in roles.items() if entries),
                              given=lowered)
     arguments = read_arguments(text)

@@ -8,8 +8,10 @@ from typing import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", 4)  # of which sharded() makes a mesh
 
 
 @dataclasses.dataclass
@@ -322,4 +324,26 @@ def integers():
     return Model(loss, params, batch, ("d",), partitions=("dp=2",))
 
 
-CASES = [mlp, gpt, scan, llama, convolutions, experts, switch, ops, running, integers]
+def sharded():
+    """Shardings of arguments, within a scan and of merged columns: the plans have no axes of their own for these."""
+    draw = Draw()
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 1, 2), ("data", "one", "model"))
+
+    def put(array, *axes):
+        return jax.device_put(array, NamedSharding(mesh, PartitionSpec(*axes)))
+
+    params = {"w": put(draw.floats(3, HIDDEN, HIDDEN), None, None, ("one", "model")),
+              "qkv": put(draw.floats(HIDDEN, 24), None, "model"), "v": put(draw.floats(8, 8), "model")}
+    batch = {"x": put(draw.floats(8, HIDDEN, scale=1), "data"), "y": put(draw.integers(8, 8), "data")}
+
+    def loss(params, x, y):
+        def layer(h, w):
+            return jax.lax.with_sharding_constraint(jnp.tanh(h @ w), NamedSharding(mesh, PartitionSpec("data"))), None
+        h, _ = jax.lax.scan(layer, x, params["w"])
+        q, k, v = jnp.split(h @ params["qkv"], 3, axis=1)
+        return cross_entropy((q * k + v) @ params["v"], y)
+
+    return Model(loss, params, batch, ("y",), partitions=("", "microbatches=2", "pp=2 microbatches=2"))
+
+
+CASES = [mlp, gpt, scan, llama, convolutions, experts, switch, ops, running, integers, sharded]

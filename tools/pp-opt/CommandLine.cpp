@@ -147,6 +147,10 @@ pp::opt::parseCommandLine(int argc, char **argv,
       cl::desc(
           "arguments of an imported loss that one step passes to the next, "
           "whose new values are results behind the loss"));
+  cl::opt<bool> keepShardings(
+      "keep-shardings", cl::init(true),
+      cl::desc("keep the shardings of an imported model, and their mesh; "
+               "=false leaves all to the plan"));
   cl::opt<bool> evaluate(
       "evaluate",
       cl::desc(
@@ -229,6 +233,7 @@ pp::opt::parseCommandLine(int argc, char **argv,
   result.inputs.assign(inputs.begin(), inputs.end());
   result.labels.assign(labels.begin(), labels.end());
   result.states.assign(states.begin(), states.end());
+  result.keepsShardings = keepShardings;
   result.emit = emit;
   result.evaluates = evaluate;
   result.predict = predict;

@@ -25,6 +25,7 @@ struct CommandLine {
   Import importAs = Import::Auto;
   /// The roles of an imported model's arguments.
   std::vector<std::string> inputs, labels, states;
+  bool keepsShardings = true;
   /// The kind of `output`.
   Emit emit = Emit::MLIR;
   /// Whether programs evaluate, and the value that they return then; empty:

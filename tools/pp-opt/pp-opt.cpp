@@ -67,6 +67,7 @@ static mlir::LogicalResult addPasses(mlir::PassManager &manager,
     roles.inputs.assign(options.inputs.begin(), options.inputs.end());
     roles.labels.assign(options.labels.begin(), options.labels.end());
     roles.states.assign(options.states.begin(), options.states.end());
+    roles.keepShardings = options.keepsShardings;
     manager.addPass(pp::createImportStableHLO(roles));
   }
   return list.setupPassPipeline(manager);

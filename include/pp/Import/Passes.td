@@ -23,7 +23,8 @@ def ImportStableHLO : Pass<"pp-import-stablehlo", "::mlir::ModuleOp"> {
     locations, which `as_text(debug_info=True)` has: `params['h'][0]['w']` is
     `h.0.w`; without them, arguments are `arg0`, `arg1`. A state's new value is
     a result of its type, in the order of states, and of its name if it has one.
-    Other results and shardings are dropped.
+    Other results are dropped. Shardings of Shardy over whole axes of one mesh
+    become pp.sharding and pp.sharding_constraint, and the mesh pp.mesh.
 
     A step is of level graph, without a plan. Results that have an argument's
     name and type, or its donated memory, are its new value. The loss depends on
@@ -55,7 +56,9 @@ def ImportStableHLO : Pass<"pp-import-stablehlo", "::mlir::ModuleOp"> {
     ListOption<"labels", "labels", "std::string",
                "arguments that are what the model should answer">,
     ListOption<"states", "states", "std::string",
-               "arguments that one step passes to the next">
+               "arguments that one step passes to the next">,
+    Option<"keepShardings", "keep-shardings", "bool", /*default=*/"true",
+           "keep the source's shardings and their mesh, instead of leaving all to the plan">
   ];
 }
 

@@ -3,10 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a module of level 1 and options. Out: `pp.plan` on the module and its
-// `pp.mesh`, without axes of size 1. Only the options decide here.
+// `pp.mesh`, without axes of size 1. Only the options decide here; a mesh that
+// the model has for shardings of its own stays, behind other axes of options.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Transforms/Shard/MakePlan.h"
+#include "GivenShardings.h"
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
@@ -25,14 +27,29 @@ using Place = PlanKeyInfo::Place;
 
 static constexpr int kUsage = 2;
 
+/// The axes of options, major, and those that `given` has, minor. Null after an
+/// error: an axis of both has two sizes.
 static MeshAttr buildMesh(MLIRContext *context, const PlanOptions &options,
+                          MeshAttr given,
                           function_ref<InFlightDiagnostic()> emitError) {
   SmallVector<MeshAxisAttr> axes;
-  for (const PlanKeyInfo &info : getPlanKeys())
-    if (info.place == Place::Axis && options.getInt(info.key) > 1)
-      axes.push_back(MeshAxisAttr::get(context,
-                                       StringAttr::get(context, info.axis),
-                                       options.getInt(info.key), info.kind));
+  for (const PlanKeyInfo &info : getPlanKeys()) {
+    if (info.place != Place::Axis || options.getInt(info.key) == 1)
+      continue;
+    auto axis = MeshAxisAttr::get(context, StringAttr::get(context, info.axis),
+                                  options.getInt(info.key), info.kind);
+    MeshAxisAttr same = given ? given.lookup(info.axis) : MeshAxisAttr();
+    if (same && same != axis) {
+      emitError() << "expects " << info.name << "=" << same.getSize()
+                  << ", as the model's mesh " << given << " has it, got "
+                  << axis.getSize();
+      return {};
+    }
+    if (!same)
+      axes.push_back(axis);
+  }
+  if (given)
+    llvm::append_range(axes, given.getAxes());
   return MeshAttr::getChecked(emitError, context, ArrayRef<MeshAxisAttr>(axes));
 }
 
@@ -92,9 +109,13 @@ LogicalResult pp::buildPlan(ModuleOp module, const PlanOptions &options) {
   if (std::string wrong = options.check(); !wrong.empty())
     return module.emitError(wrong);
   auto emitError = [&] { return module.emitError(); };
-  MeshAttr mesh = buildMesh(context, options, emitError);
+  MeshOp given = lookupMesh(module);
+  MeshAttr mesh = buildMesh(context, options,
+                            given ? given.getMesh() : MeshAttr(), emitError);
   if (!mesh)
     return failure();
+  if (auto main = module.lookupSymbol<func::FuncOp>("main"); main && given)
+    splitByTime(main, mesh);
   PlanAttr plan = PlanAttr::get(context, mesh);
   if (options.isSet(PlanKey::Optimizer)) {
     OptimizerAttr optimizer = buildOptimizer(context, options, emitError);

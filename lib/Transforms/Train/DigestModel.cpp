@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a model. Out: the same with a digest of what it computes, which no plan
-// changes: the text of its functions.
+// changes: the text of its functions, without shardings.
 //
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Model.h"
@@ -19,16 +19,33 @@ namespace pp {
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
 
+/// Removes what changes no value.
+static void dropShardings(func::FuncOp function) {
+  for (auto constraint :
+       llvm::make_early_inc_range(function.getOps<ShardingConstraintOp>())) {
+    constraint.replaceAllUsesWith(constraint.getOperand());
+    constraint.erase();
+  }
+  for (unsigned index = 0; index < function.getNumArguments(); ++index)
+    function.removeArgAttr(index, attrs::kSharding);
+  for (unsigned index = 0; index < function.getNumResults(); ++index)
+    function.removeResultAttr(
+        index, StringAttr::get(function.getContext(), attrs::kSharding));
+}
+
 namespace {
 struct DigestModelPass : pp::impl::DigestModelBase<DigestModelPass> {
   void runOnModule() override {
     std::string text;
     llvm::raw_string_ostream os(text);
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      function.print(os, OpPrintingFlags()
-                             .useLocalScope()
-                             .enableDebugInfo(false)
-                             .printGenericOpForm(false));
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      OwningOpRef<func::FuncOp> plain = function.clone();
+      dropShardings(*plain);
+      plain->print(os, OpPrintingFlags()
+                           .useLocalScope()
+                           .enableDebugInfo(false)
+                           .printGenericOpForm(false));
+    }
     constexpr unsigned digits = 16;
     const std::string digest =
         llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true, digits);

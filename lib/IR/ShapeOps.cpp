@@ -114,9 +114,17 @@ LogicalResult PadOp::verify() {
                          << " (pad_c1)";
   SmallVector<int64_t> shape;
   for (size_t dim = 0; dim < rank; ++dim) {
-    int64_t size = from.getDimSize(dim);
-    shape.push_back(size + std::max<int64_t>(size - 1, 0) * getInterior()[dim] +
-                    getLow()[dim] + getHigh()[dim]);
+    const int64_t size = from.getDimSize(dim);
+    int64_t padded = 0;
+    if (llvm::MulOverflow(std::max<int64_t>(size - 1, 0), getInterior()[dim],
+                          padded) ||
+        llvm::AddOverflow(padded, size, padded) ||
+        llvm::AddOverflow(padded, getLow()[dim], padded) ||
+        llvm::AddOverflow(padded, getHigh()[dim], padded))
+      return emitOpError() << "expects a dimension of less than 2^63 elements, "
+                              "got more in dimension "
+                           << dim << " (pad_c2)";
+    shape.push_back(padded);
   }
   if (getType().getShape() != ArrayRef<int64_t>(shape))
     return emitOpError() << "expects type "

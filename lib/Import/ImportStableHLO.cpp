@@ -173,8 +173,7 @@ static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
     return failure();
   OwningOpRef<func::FuncOp> main = *begun;
   Block &block = main->getBody().front();
-  const SmallVector<ShardingAttr> ofArguments =
-      shardings.convertArguments(source);
+  const SmallVector<Attribute> ofArguments = shardings.convertArguments(source);
   Conversion conversion(module, block, shardings, /*marksGradients=*/isStep);
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
@@ -190,14 +189,14 @@ static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
       failed(isStep ? finishStep(*main, source, results, roles)
                     : finishMain(*main, source, results, roles)))
     return failure();
-  for (auto [index, sharding] : llvm::enumerate(ofArguments))
-    if (sharding)
-      main->setArgAttr(index, attrs::kSharding, sharding);
+  if (shardings.getMesh())
+    setArgAttrs(*main, attrs::kSharding, ofArguments);
   eraseUnused(*main);
   if (!isStep) {
     splitStackedParameters(*main, conversion.getStacks());
     splitMergedColumns(*main);
   }
+  separateLayouts(*main);
   boundIndices(*main);
   if (isStep) {
     mergeEqual(*main);

@@ -12,7 +12,6 @@
 #include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
 #include "pp/IR/Values.h"
-#include "llvm/ADT/SetVector.h"
 #include <cmath>
 
 using namespace mlir;
@@ -21,9 +20,10 @@ using namespace pp;
 /// The integer that every element is, if it is known and as small as sizes are.
 static std::optional<int64_t> findNumber(Value value) {
   constexpr double largest = 1LL << 53;
+  if (!isa<IntegerType>(getElementTypeOrSelf(value.getType())))
+    return std::nullopt;
   const std::optional<double> number = getSplat(value);
-  return number && isa<IntegerType>(getElementTypeOrSelf(value.getType())) &&
-                 std::abs(*number) <= largest
+  return number && std::abs(*number) <= largest
              ? std::optional(int64_t(*number))
              : std::nullopt;
 }
@@ -33,26 +33,29 @@ static bool isNaN(Value value) {
   return number && std::isnan(*number);
 }
 
-/// Whether a comparison of indices only chooses what JAX makes of indices out
-/// of range: a number from the end, or NaN.
-static bool choosesOutside(Value predicate) {
-  llvm::SetVector<Value> pending;
-  pending.insert(predicate);
-  for (size_t next = 0; next < pending.size(); ++next)
-    for (OpOperand &use : pending[next].getUses()) {
-      Operation *user = use.getOwner();
-      auto reduce = dyn_cast<ReduceOp>(user);
-      auto select = dyn_cast<SelectOp>(user);
-      if (isa<AndOp, ReshapeOp, BroadcastOp>(user) ||
-          (reduce && reduce.getReduction() == Reduction::And))
-        pending.insert(user->getResult(0));
-      else if (!select || use.getOperandNumber() != 0 ||
-               !(isNaN(select.getOnFalse()) ||
-                 (isa<IntegerType>(getElementTypeOrSelf(select.getType())) &&
-                  select.getOnTrue().getDefiningOp<AddOp>())))
-        return false;
-    }
-  return true;
+/// The truth values that only choose what JAX makes of indices out of range: a
+/// number from the end, or NaN.
+static DenseSet<Value> findChoosing(func::FuncOp main) {
+  DenseSet<Value> choosing;
+  auto chooses = [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (auto select = dyn_cast<SelectOp>(user))
+      return use.getOperandNumber() == 0 &&
+             (isNaN(select.getOnFalse()) ||
+              (isa<IntegerType>(getElementTypeOrSelf(select.getType())) &&
+               select.getOnTrue().getDefiningOp<AddOp>()));
+    auto reduce = dyn_cast<ReduceOp>(user);
+    return (isa<AndOp, ReshapeOp, BroadcastOp>(user) ||
+            (reduce && reduce.getReduction() == Reduction::And)) &&
+           choosing.contains(user->getResult(0));
+  };
+  // Readers come first, from behind.
+  for (Operation &op : llvm::reverse(main.getBody().front()))
+    for (Value result : op.getResults())
+      if (getElementTypeOrSelf(result.getType()).isInteger(1) &&
+          llvm::all_of(result.getUses(), chooses))
+        choosing.insert(result);
+  return choosing;
 }
 
 //===----------------------------------------------------------------------===//
@@ -64,6 +67,8 @@ namespace {
 /// What happens to an argument's numbers.
 class IndexUses {
 public:
+  explicit IndexUses(const DenseSet<Value> &choosing) : choosing(choosing) {}
+
   /// The rows of the smallest table whose rows the argument picks; nothing if
   /// something else is done with it.
   std::optional<int64_t> find(BlockArgument argument);
@@ -76,6 +81,7 @@ private:
       pending.push_back(value);
   }
 
+  const DenseSet<Value> &choosing; ///< see findChoosing()
   DenseSet<Value> seen;
   SmallVector<Value> pending;
   /// Numbers that are compared with or added: 0, rows or rows - 1.
@@ -87,7 +93,7 @@ private:
 bool IndexUses::followCompare(CompareOp compare, OpOperand &use) {
   std::optional<int64_t> number = findNumber(compare.getRhs());
   if (use.getOperandNumber() != 0 || !number ||
-      !choosesOutside(compare.getResult()))
+      !choosing.contains(compare.getResult()))
     return false;
   if (compare.getDirection() == Direction::LE) {
     most.push_back(*number);
@@ -189,8 +195,9 @@ std::optional<Range> RangeFinder::compare(CompareOp op) const {
 }
 
 std::optional<Range> RangeFinder::find(Operation *op) const {
-  if (auto number = findNumber(op->getResult(0)))
-    return Range{*number, *number};
+  if (isa<ConstantOp>(op))
+    if (std::optional<int64_t> number = findNumber(op->getResult(0)))
+      return Range{*number, *number};
   if (isa<ReshapeOp, BroadcastOp, TransposeOp, SliceOp, ReverseOp>(op))
     return get(op->getOperand(0));
   if (auto convert = dyn_cast<ConvertOp>(op))
@@ -232,12 +239,13 @@ void RangeFinder::visit(Operation *op) {
 void pp::hlo::boundIndices(func::FuncOp main) {
   Builder builder(main.getContext());
   RangeFinder finder;
+  const DenseSet<Value> choosing = findChoosing(main);
   for (BlockArgument argument : main.getArguments()) {
     const unsigned index = argument.getArgNumber();
     std::optional<Role> role = getArgRole(main, index);
     if (role != Role::Input && role != Role::Label)
       continue;
-    std::optional<int64_t> rows = IndexUses().find(argument);
+    std::optional<int64_t> rows = IndexUses(choosing).find(argument);
     if (!rows)
       continue;
     main.setArgAttr(index, attrs::kBound, builder.getI64IntegerAttr(*rows));

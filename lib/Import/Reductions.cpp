@@ -140,7 +140,9 @@ static std::optional<Pair> evaluate(Block &block, const Pair &a,
     }
     if (HloOp(&inner).getName() == "return" && operands.size() == 2)
       return Pair{operands[0], operands[1]};
-    if (operands.empty() || inner.getNumResults() != 1 ||
+    const bool isKnown = llvm::is_contained(
+        {"compare", "select", "and", "or", "not"}, HloOp(&inner).getName());
+    if (!isKnown || operands.empty() || inner.getNumResults() != 1 ||
         !llvm::all_of(inner.getOperandTypes(), isOfNumbers) ||
         !isOfNumbers(inner.getResult(0).getType()))
       return std::nullopt;
@@ -165,6 +167,14 @@ static bool keeps(Block &block, bool isMax) {
   return true;
 }
 
+/// The smallest becomes the largest. The smallest integer has no negative.
+static Value reverseOrder(Value value, Conversion &graph) {
+  RankedTensorType type = graph.typeOf(value);
+  return isa<FloatType>(type.getElementType())
+             ? graph.unary<NegOp>(value)
+             : graph.binary<SubOp>(graph.splatInt(-1, type), value);
+}
+
 /// The largest or smallest element and its index, as jnp.argmax and argmin have
 /// them: two results of one reduction over values and an iota.
 static LogicalResult convertArgmax(HloOp op, Conversion &graph,
@@ -187,7 +197,7 @@ static LogicalResult convertArgmax(HloOp op, Conversion &graph,
   Type i32 = IntegerType::get(graph.getContext(), 32);
   Value index = graph.make<ArgmaxOp>(
       RankedTensorType::get(graph.resultType(op, 1).getShape(), i32),
-      isMax ? values : graph.unary<NegOp>(values), dims[0]);
+      isMax ? values : reverseOrder(values, graph), dims[0]);
   results = {graph.make<ReduceOp>(graph.resultType(op, 0),
                                   isMax ? Reduction::Max : Reduction::Min,
                                   values, dims),

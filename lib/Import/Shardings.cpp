@@ -102,12 +102,16 @@ ShardingAttr Shardings::convert(Attribute sharding, Type type, Location at) {
   auto known = read ? meshes.find(read.getMesh().getValue()) : meshes.end();
   if (known == meshes.end() || !read.getPartial().empty() ||
       !isOver(read, known->second)) {
-    drop(at, "pp splits by whole axes of a mesh in the order of its devices");
+    drop(at, "pp splits by whole axes of a mesh in the order of its devices, "
+             "without priorities");
+    return {};
+  }
+  if (read.getRank() != cast<RankedTensorType>(type).getRank()) {
+    drop(at, "the tensor has another number of dimensions");
     return {};
   }
   const MeshAttr its = dropOnes(known->second);
-  const int64_t rank = cast<RankedTensorType>(type).getRank();
-  if (its.getAxes().empty() || read.getRank() != rank || rank == 0)
+  if (its.getAxes().empty() || read.getRank() == 0)
     return {};
   if (mesh && its != mesh) {
     drop(at, "another sharding has another mesh");
@@ -122,8 +126,8 @@ ShardingAttr Shardings::convert(Attribute sharding, Type type, Location at) {
   return read;
 }
 
-SmallVector<ShardingAttr> Shardings::convertArguments(func::FuncOp source) {
-  SmallVector<ShardingAttr> converted(source.getNumArguments());
+SmallVector<Attribute> Shardings::convertArguments(func::FuncOp source) {
+  SmallVector<Attribute> converted(source.getNumArguments());
   for (auto [argument, sharding] :
        llvm::zip_equal(source.getArguments(), converted)) {
     const unsigned index = argument.getArgNumber();
@@ -132,5 +136,33 @@ SmallVector<ShardingAttr> Shardings::convertArguments(func::FuncOp source) {
     else if (source.getArgAttr(index, "mhlo.sharding"))
       drop(argument.getLoc(), "GSPMD's shardings have no names of axes");
   }
+  for (unsigned index = 0; index < source.getNumResults(); ++index)
+    if (source.getResultAttr(index, "sdy.sharding"))
+      drop(source.getLoc(), "results have the shardings that their values get");
   return converted;
+}
+
+void pp::hlo::separateLayouts(func::FuncOp main) {
+  DenseMap<Value, ShardingAttr> known;
+  for (BlockArgument argument : main.getArguments())
+    if (auto given = main.getArgAttrOfType<ShardingAttr>(
+            argument.getArgNumber(), attrs::kSharding))
+      known[argument] = given;
+  for (auto constraint :
+       llvm::make_early_inc_range(main.getOps<ShardingConstraintOp>())) {
+    Value value = constraint.getOperand();
+    while (auto before = value.getDefiningOp<ShardingConstraintOp>()) {
+      if (before.getBarrier())
+        break;
+      value = before.getOperand();
+    }
+    const ShardingAttr other = known.lookup(value);
+    if (other == constraint.getSharding()) {
+      constraint.replaceAllUsesWith(constraint.getOperand());
+      constraint.erase();
+      continue;
+    }
+    constraint.setBarrier(bool(other));
+    known[other ? constraint.getResult() : value] = constraint.getSharding();
+  }
 }

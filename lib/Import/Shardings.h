@@ -34,7 +34,8 @@ public:
   static void drop(mlir::Location at, llvm::StringRef reason);
 
   /// Those of arguments, null for one without.
-  llvm::SmallVector<ShardingAttr> convertArguments(mlir::func::FuncOp source);
+  llvm::SmallVector<mlir::Attribute>
+  convertArguments(mlir::func::FuncOp source);
 
   /// The mesh of all shardings; null without any.
   MeshAttr getMesh() const { return mesh; }
@@ -44,6 +45,10 @@ private:
   MeshAttr mesh;
   const bool keeps;
 };
+
+/// Makes barriers of constraints on values that have another sharding already,
+/// as where JAX gathers a parameter that it stores in shards.
+void separateLayouts(mlir::func::FuncOp main);
 
 } // namespace pp::hlo
 

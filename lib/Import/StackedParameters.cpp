@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Arguments.h"
+#include "Shardings.h"
 #include "Simplify.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/IR/Model.h"
@@ -34,10 +35,12 @@ static int64_t findRow(SliceOp slice) {
 /// Whether every reader takes a row, and every row has a reader.
 static bool isStack(BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
-  if (type.getRank() == 0 || type.getDimSize(0) < 2 ||
-      !argument.hasNUsesOrMore(type.getDimSize(0)))
+  const int64_t size = type.getRank() == 0 ? 0 : type.getDimSize(0);
+  // A row needs a reader, and so much memory text may name.
+  if (size < 2 || size > std::numeric_limits<int32_t>::max() ||
+      !argument.hasNUsesOrMore(size))
     return false;
-  llvm::BitVector rows(type.getDimSize(0));
+  llvm::BitVector rows(size);
   for (Operation *user : argument.getUsers()) {
     auto slice = dyn_cast<SliceOp>(user);
     const int64_t row = slice ? findRow(slice) : -1;
@@ -114,6 +117,15 @@ static bool isTaken(func::FuncOp main, ArrayRef<StringRef> stacks,
   return false;
 }
 
+/// Whether a stack's sharding divides its rows, and nothing else: then a row
+/// has none.
+static bool splitsRowsAlone(ShardingAttr sharding) {
+  return !sharding.getDims()[0].getAxes().empty() &&
+         llvm::all_of(sharding.getDims().drop_front(), [](DimShardingAttr dim) {
+           return dim.getAxes().empty();
+         });
+}
+
 /// Puts rows in place of `stack`, and their attributes in place of its own.
 static void splitStack(BlockArgument stack, StringRef shared,
                        SmallVectorImpl<DictionaryAttr> &attributes) {
@@ -134,10 +146,14 @@ static void splitStack(BlockArgument stack, StringRef shared,
     ofRow.set(attrs::kName, rowName);
     ofRow.set(attrs::kInit, guessInit(rowName, rowType));
     if (auto ofAll =
-            dyn_cast_or_null<ShardingAttr>(ofStack.get(attrs::kSharding)))
-      ofRow.set(attrs::kSharding,
-                ShardingAttr::get(context, ofAll.getMesh(),
-                                  ofAll.getDims().drop_front(), {}));
+            dyn_cast_or_null<ShardingAttr>(ofStack.get(attrs::kSharding))) {
+      if (splitsRowsAlone(ofAll))
+        ofRow.erase(attrs::kSharding);
+      else
+        ofRow.set(attrs::kSharding,
+                  ShardingAttr::get(context, ofAll.getMesh(),
+                                    ofAll.getDims().drop_front(), {}));
+    }
     ofRows.push_back(ofRow.getDictionary(context));
   }
   replaceRows(stack, rows);
@@ -164,6 +180,14 @@ void pp::hlo::splitStackedParameters(func::FuncOp main,
                                       "pp-import-stablehlo"))
         << remark::metric("stack", name)
         << remark::metric("first", nameRow(name, shared, 0));
+  for (BlockArgument argument : main.getArguments())
+    if (auto sharding = main.getArgAttrOfType<ShardingAttr>(
+            argument.getArgNumber(), attrs::kSharding);
+        sharding && sharding.getRank() > 0 &&
+        !sharding.getDims()[0].getAxes().empty() &&
+        llvm::is_contained(names, getArgName(main, argument.getArgNumber())))
+      Shardings::drop(argument.getLoc(),
+                      "layers of a stack are parameters of their own");
   const llvm::StringSet<> stacks(llvm::from_range, names);
   SmallVector<DictionaryAttr> attributes = getAllArgAttrs(main);
   for (unsigned index = main.getNumArguments(); index-- > 0;)

@@ -165,7 +165,7 @@ LogicalResult InterfaceFinder::chooseLoss() {
   if (chosen.size() != 1) {
     InFlightDiagnostic error = source.emitError(
         "expects a step that returns its loss, one number that is computed "
-        "from the batch, got ");
+        "from the batch and from no gradient, got ");
     error << candidates.size() << " such results"
           << (candidates.empty()
                   ? ""

@@ -14,6 +14,7 @@ import os
 import traceback
 
 import torch
+import torch.nn.modules.module as _global
 import torch.utils.checkpoint
 
 from ._model import ExportError
@@ -86,11 +87,12 @@ def no_own_gradients(module):
     """Meanwhile, what changes gradients behind the graph is refused; a checkpoint that
     computes its part under no_grad computes it in the graph."""
     for name, part in module.named_modules():
-        if part._backward_hooks or part._backward_pre_hooks:
+        if part._backward_hooks or part._backward_pre_hooks or _global._global_backward_hooks \
+                or _global._global_backward_pre_hooks:
             raise ExportError(f"expects modules without hooks of gradients, got one at {name or 'the module'}: "
                               "remove it, pp's plan clips and scales gradients")
     for name, parameter in module.named_parameters():
-        if parameter._backward_hooks:
+        if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
             raise ExportError(f"expects parameters without hooks, got one of {name}: remove it")
 
     def apply(cls, *args, **_):

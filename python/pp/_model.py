@@ -39,6 +39,9 @@ class Model:
         rows = {name: [] for name in self.batch}
         for index, batch in enumerate(batches):
             named = batch if isinstance(batch, dict) else dict(zip(rows, batch))
+            if not rows.keys() <= named.keys() or (named is not batch and len(batch) != len(rows)):
+                raise ExportError(f"batch {index}: expects {', '.join(rows)}, as in the example batch, got " +
+                                  (", ".join(named) if named is batch else f"{len(batch)} arrays"))
             for name, arrays in rows.items():
                 array = np.asarray(named[name])
                 if array.shape != self.batch[name]:

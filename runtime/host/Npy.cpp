@@ -80,6 +80,7 @@ struct NpyFile::Type {
   std::optional<ElementType> element;
 
   bool isFloat() const { return name[1] == 'f'; }
+  bool isTruth() const { return name[1] == 'b'; }
   bool isSigned() const { return name[1] == 'i'; }
 };
 
@@ -88,7 +89,8 @@ static const NpyFile::Type npyTypes[] = {
     {"<f8", 8, "f64", ElementType_f64}, {"|i1", 1, "i8", ElementType_i8},
     {"<i2", 2, "i16", std::nullopt},    {"<i4", 4, "i32", ElementType_i32},
     {"<i8", 8, "i64", ElementType_i64}, {"|u1", 1, "u8", std::nullopt},
-    {"<u2", 2, "u16", std::nullopt},    {"<u4", 4, "u32", std::nullopt}};
+    {"<u2", 2, "u16", std::nullopt},    {"<u4", 4, "u32", std::nullopt},
+    {"|b1", 1, "i1", ElementType_i1}};
 
 static const NpyFile::Type *findType(ElementType element) {
   for (const NpyFile::Type &type : npyTypes)
@@ -98,7 +100,9 @@ static const NpyFile::Type *findType(ElementType element) {
 }
 
 const char *NpyFile::typeName() const { return type->printed; }
-bool NpyFile::holdsIntegers() const { return !type->isFloat(); }
+bool NpyFile::holdsIntegers() const {
+  return !type->isFloat() && !type->isTruth();
+}
 
 //===----------------------------------------------------------------------===//
 // Header
@@ -211,7 +215,7 @@ Expected<NpyFile> NpyFile::open(const std::string &path) {
       type = &candidate;
   if (!type)
     return malformed("elements of type <f2, <f4, <f8, |i1, <i2, <i4, <i8, |u1, "
-                     "<u2 or <u4",
+                     "<u2, <u4 or |b1",
                      dumpJson(nlohmann::json(header->type)));
   if (header->isFortranOrder)
     return malformed("an array in C order", "one in Fortran order");
@@ -254,8 +258,15 @@ Status NpyFile::read(uint64_t first, uint64_t count, ElementType element,
                      void *out) const {
   const uint64_t bytes = type->bytes;
   uint64_t offset = dataOffset + first * bytes;
-  if (type->element == element)
-    return file.read(offset, out, count * bytes);
+  if (type->element == element) {
+    Status status = file.read(offset, out, count * bytes);
+    const auto *truths = static_cast<const uint8_t *>(out);
+    if (status.ok() && type->isTruth() &&
+        std::any_of(truths, truths + count, [](uint8_t t) { return t > 1; }))
+      return Status(ExitCode::io, path() + ": expects truth values, bytes of 0 "
+                                           "or 1, got others");
+    return status;
+  }
 
   const bool areFloats = type->isFloat() && isFloat(element);
   if (!areFloats && !(holdsIntegers() && isInteger(element)))

@@ -81,6 +81,14 @@ func.func @pad_c1(%x: tensor<4xf32>, %v: tensor<f32>) {
 
 // -----
 
+func.func @pad_c2_overflow(%x: tensor<4xf32>, %v: tensor<f32>) {
+  // expected-error@+1 {{expects a dimension of less than 2^63 elements, got more in dimension 0 (pad_c2)}}
+  %y = pp.pad %x, %v low [9223372036854775807] high [9223372036854775807] interior [0] : tensor<4xf32>, tensor<f32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
 func.func @pad_c2(%x: tensor<4xf32>, %v: tensor<f32>) {
   // expected-error@+1 {{expects type 'tensor<8xf32>', got 'tensor<9xf32>' (pad_c2)}}
   %0 = pp.pad %x, %v low [1] high [0] interior [1] : tensor<4xf32>, tensor<f32> -> tensor<9xf32>

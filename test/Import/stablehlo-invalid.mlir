@@ -107,6 +107,30 @@ func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
 
 // -----
 
+// The largest of what values are rounded to.
+func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
+  %i = stablehlo.iota dim = 0 : tensor<4xi32>
+  %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  // expected-error @below {{cannot import a reduction of two values but those of jnp.argmax and jnp.argmin}}
+  %r:2 = stablehlo.reduce(%x init: %least), (%i init: %zero) across dimensions = [0] : (tensor<4xf32>, tensor<4xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
+    reducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<i32>, %d: tensor<i32>) {
+      %n = stablehlo.convert %a : (tensor<f32>) -> tensor<i32>
+      %m = stablehlo.convert %c : (tensor<f32>) -> tensor<i32>
+      %p = stablehlo.compare GT, %n, %m, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %e = stablehlo.compare EQ, %n, %m, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %l = stablehlo.compare LT, %b, %d, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %t = stablehlo.and %e, %l : tensor<i1>
+      %q = stablehlo.or %p, %t : tensor<i1>
+      %v = stablehlo.select %p, %a, %c : tensor<i1>, tensor<f32>
+      %k = stablehlo.select %q, %b, %d : tensor<i1>, tensor<i32>
+      stablehlo.return %v, %k : tensor<f32>, tensor<i32>
+    }
+  return %r#0 : tensor<f32>
+}
+
+// -----
+
 func.func @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<f32> {
   // expected-error @below {{expects an argument of type 'tensor<4xf32>', got 'tensor<5xf32>'}}
   %r = "stablehlo.while"(%x) ({

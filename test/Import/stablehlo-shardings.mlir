@@ -20,9 +20,10 @@ sdy.mesh @other = <["data"=4]>
 // CHECK-SAME: pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{"data"}, {?}]>}
 // CHECK-SAME: pp.name = "y", pp.role = #pp.role<label>}
 // DROPPED: Reason="GSPMD's shardings have no names of axes"
-// DROPPED: Reason="pp splits by whole axes of a mesh in the order of its devices"
+// DROPPED: Reason="pp splits by whole axes of a mesh in the order of its devices, without priorities"
 // DROPPED: Reason="another sharding has another mesh"
-// DROPPED: Reason="pp splits by whole axes of a mesh in the order of its devices"
+// DROPPED: Reason="pp splits by whole axes of a mesh in the order of its devices, without priorities"
+// DROPPED: Reason="pp splits by whole axes of a mesh in the order of its devices, without priorities"
 func.func public @main(%w: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"one", "model"}]>} loc("w"),
                        %qkv: tensor<8x24xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"model"}]>} loc("qkv"),
                        %x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {?}]>} loc("x"),
@@ -30,11 +31,15 @@ func.func public @main(%w: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, 
   %h = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   // CHECK: pp.sharding_constraint %{{.*}} to <@mesh, [{"data"}, {"model", ?}]> : tensor<8x8xf32>
   %a = sdy.sharding_constraint %h <@mesh, [{"data"}, {"model", ?}]> : tensor<8x8xf32>
-  // CHECK-NOT: pp.sharding_constraint
   %b = sdy.sharding_constraint %a <@mesh, [{?}, {?}]> : tensor<8x8xf32>
   %c = sdy.sharding_constraint %b <@mesh, [{"data":(1)2}, {}]> : tensor<8x8xf32>
   %d = sdy.sharding_constraint %c <@other, [{"data"}, {}]> : tensor<8x8xf32>
-  %e = sdy.sharding_constraint %d <@turned, [{"data"}, {}]> : tensor<8x8xf32>
+  %e0 = sdy.sharding_constraint %d <@turned, [{"data"}, {}]> : tensor<8x8xf32>
+  %e1 = sdy.sharding_constraint %e0 <@mesh, [{"nowhere"}, {}]> : tensor<8x8xf32>
+  // The same again, and another layout of the same value.
+  %e2 = sdy.sharding_constraint %e1 <@mesh, [{"data"}, {"model", ?}]> : tensor<8x8xf32>
+  // CHECK: pp.sharding_constraint %{{.*}} to <@mesh, [{}, {}]> barrier : tensor<8x8xf32>
+  %e = sdy.sharding_constraint %e2 <@mesh, [{}, {}]> : tensor<8x8xf32>
   %all = stablehlo.dot_general %e, %qkv, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x24xf32>) -> tensor<8x24xf32>
   %q = stablehlo.slice %all [0:8, 0:8] : (tensor<8x24xf32>) -> tensor<8x8xf32>
   %k = stablehlo.slice %all [0:8, 8:16] : (tensor<8x24xf32>) -> tensor<8x8xf32>

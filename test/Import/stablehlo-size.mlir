@@ -1,14 +1,25 @@
 // Text that grows when it is read, or is larger than it looks: refused, or read in the time that its length takes.
 // RUN: pp-opt %s --inputs=x --split-input-file --verify-diagnostics | FileCheck %s
 
-// One row of a parameter that no memory would hold.
-// CHECK: func.func @main(%arg0: tensor<1000000000000xf32>
-// CHECK: pp.slice %arg0 [3], [4], [1]
-func.func @main(%w: tensor<1000000000000xf32> loc("w"), %x: tensor<1xf32> loc("x")) -> tensor<f32> {
-  %s = stablehlo.slice %w [3:4] : (tensor<1000000000000xf32>) -> tensor<1xf32>
-  %p = stablehlo.multiply %s, %x : tensor<1xf32>
-  %r = stablehlo.reshape %p : (tensor<1xf32>) -> tensor<f32>
-  return %r : tensor<f32>
+// Two rows of a parameter with 2^32, which a loop reads as those of a stack.
+// CHECK: func.func @main(%arg0: tensor<4294967296x1xf32>
+// CHECK: pp.slice %arg0 [0, 0], [1, 1], [1, 1]
+func.func @main(%w: tensor<4294967296x1xf32> loc("w"), %x: tensor<1x1xf32> loc("x")) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %zero, %h = %x) : tensor<i32>, tensor<1x1xf32>
+  cond {
+    %two = stablehlo.constant dense<2> : tensor<i32>
+    %less = stablehlo.compare LT, %i, %two, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %less : tensor<i1>
+  } do {
+    %row = stablehlo.dynamic_slice %w, %i, %zero, sizes = [1, 1] : (tensor<4294967296x1xf32>, tensor<i32>, tensor<i32>) -> tensor<1x1xf32>
+    %product = stablehlo.multiply %h, %row : tensor<1x1xf32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %next = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %next, %product : tensor<i32>, tensor<1x1xf32>
+  }
+  %loss = stablehlo.reshape %r#1 : (tensor<1x1xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
 }
 
 // -----

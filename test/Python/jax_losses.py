@@ -317,7 +317,7 @@ def integers():
                    *(jax.lax.shift_right_logical(n, jnp.int32(places)) for places in (3, 31))]
         features = jnp.stack([(x % 1000).astype(params["w"].dtype) / 1000 for x in numbers], axis=1)
         best = jnp.argmax(jnp.stack([n // 4, d, n // 4], axis=1), axis=1)
-        least = jnp.argmin(jnp.stack([n % 3, d % 3], axis=0), axis=0)
+        least = jnp.argmin(jnp.stack([n, d], axis=0), axis=0)
         features = jnp.concatenate([features, (best + 3 * least)[:, None].astype(features.dtype)], axis=1)
         return jnp.mean((features @ params["w"]) ** 2)
 
@@ -333,7 +333,7 @@ def sharded():
         return jax.device_put(array, NamedSharding(mesh, PartitionSpec(*axes)))
 
     params = {"w": put(draw.floats(3, HIDDEN, HIDDEN), None, None, ("one", "model")),
-              "qkv": put(draw.floats(HIDDEN, 24), None, "model"), "v": put(draw.floats(8, 8), "model")}
+              "qkv": put(draw.floats(HIDDEN, 24), None, "model"), "v": put(draw.floats(8, 8), "data")}
     batch = {"x": put(draw.floats(8, HIDDEN, scale=1), "data"), "y": put(draw.integers(8, 8), "data")}
 
     def loss(params, x, y):
@@ -341,7 +341,9 @@ def sharded():
             return jax.lax.with_sharding_constraint(jnp.tanh(h @ w), NamedSharding(mesh, PartitionSpec("data"))), None
         h, _ = jax.lax.scan(layer, x, params["w"])
         q, k, v = jnp.split(h @ params["qkv"], 3, axis=1)
-        return cross_entropy((q * k + v) @ params["v"], y)
+        # Gathered before it is used, as FSDP does.
+        whole = jax.lax.with_sharding_constraint(params["v"], NamedSharding(mesh, PartitionSpec(None, None)))
+        return cross_entropy((q * k + v) @ whole, y)
 
     return Model(loss, params, batch, ("y",), partitions=("", "microbatches=2", "pp=2 microbatches=2"))
 

@@ -51,6 +51,11 @@ class Case(JaxCase):
         given = (case.params,) if case.states is None else (case.params, case.states)
         model = pp.jax.export(case.loss, case.params, tuple(case.batch.values()), states=case.states,
                               labels=case.labels, dims=case.dims)
+        if "sharding" in model.text:
+            free = pp.jax.export(case.loss, case.params, tuple(case.batch.values()), labels=case.labels,
+                                 keep_shardings=False)
+            if "sharding" in free.text or "pp.mesh" in free.text:
+                self.problems.append("expects no shardings without keep_shardings")
         model.save(self.path("model.mlir"))
         model.save_batches(self.folder, [tuple(np.asarray(value) for value in case.batch.values())])
         if self.precision == "f64":

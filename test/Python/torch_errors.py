@@ -88,6 +88,12 @@ def cases():
     yield Layer(identity), plain, ([X], LABELS), 'expects tensors in the example batch, got list of tensors for "x"'
     yield Parts(), plain, batch, "memory of their own, got .* that is a part or view"
     yield SameName(), plain, batch, 'one argument of each name, got two of "x": rename'
+    hooked = Layer(identity)
+    hooked.linear.weight.register_post_accumulate_grad_hook(lambda p: None)
+    yield hooked, plain, batch, "parameters without hooks, got one of linear.weight: remove it"
+    hooked = Layer(identity)
+    hooked.linear.register_full_backward_hook(lambda *_: None)
+    yield hooked, plain, batch, "modules without hooks of gradients, got one at linear: remove it"
     yield ChangesInput(), plain, batch, 'stay as they are, got a change of "x" in place: change a copy'
 
 

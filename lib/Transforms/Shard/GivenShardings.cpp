@@ -30,8 +30,7 @@ public:
 
 private:
   bool isOfBatch(Value value, unsigned dim) const {
-    auto parts = classes.classesOf(value, dim);
-    return !parts.empty() && batch.contains(parts.front());
+    return batch.contains(classes.classesOf(value, dim).front());
   }
   ShardingAttr split(ShardingAttr given, Value value) const;
 
@@ -55,6 +54,10 @@ TimeSplit::TimeSplit(func::FuncOp main, StringAttr time)
 
 ShardingAttr TimeSplit::split(ShardingAttr given, Value value) const {
   SmallVector<DimShardingAttr> dims(given.getDims());
+  if (llvm::any_of(dims, [&](DimShardingAttr dim) {
+        return llvm::is_contained(dim.getAxes(), time);
+      }))
+    return given;
   for (auto [index, dim] : llvm::enumerate(dims)) {
     const bool isLeft = dim.getAxes().empty() && dim.getIsOpen();
     if (isLeft || !isOfBatch(value, index))
@@ -69,12 +72,15 @@ ShardingAttr TimeSplit::split(ShardingAttr given, Value value) const {
 }
 
 void TimeSplit::run() {
-  for (BlockArgument argument : main.getArguments()) {
-    const unsigned index = argument.getArgNumber();
-    auto given = main.getArgAttrOfType<ShardingAttr>(index, attrs::kSharding);
+  SmallVector<Attribute> ofArguments(main.getNumArguments());
+  for (auto [argument, sharding] :
+       llvm::zip_equal(main.getArguments(), ofArguments)) {
+    auto given = main.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(),
+                                                     attrs::kSharding);
     if (given && findBatch(main, argument))
-      main.setArgAttr(index, attrs::kSharding, split(given, argument));
+      sharding = split(given, argument);
   }
+  setArgAttrs(main, attrs::kSharding, ofArguments);
   for (auto constraint : main.getOps<ShardingConstraintOp>())
     constraint.setShardingAttr(
         split(constraint.getSharding(), constraint.getConstrained()));

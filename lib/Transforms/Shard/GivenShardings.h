@@ -11,9 +11,9 @@
 
 namespace pp {
 
-/// A model with a mesh of its own says how a batch is split over devices. The
-/// time axis of `mesh` splits it before: in shardings of inputs, labels and
-/// values, dimensions of the batch get it as their first axis.
+/// A model says how a batch is split over devices. The time axis of `mesh`
+/// splits it before: in shardings of inputs, labels and values, dimensions of
+/// the batch get it as their first axis, unless the sharding names it itself.
 void splitByTime(mlir::func::FuncOp main, MeshAttr mesh);
 
 } // namespace pp

@@ -34,18 +34,25 @@ static MeshAttr buildMesh(MLIRContext *context, const PlanOptions &options,
                           function_ref<InFlightDiagnostic()> emitError) {
   SmallVector<MeshAxisAttr> axes;
   for (const PlanKeyInfo &info : getPlanKeys()) {
-    if (info.place != Place::Axis || options.getInt(info.key) == 1)
+    if (info.place != Place::Axis || !options.isSet(info.key))
       continue;
     auto axis = MeshAxisAttr::get(context, StringAttr::get(context, info.axis),
                                   options.getInt(info.key), info.kind);
     MeshAxisAttr same = given ? given.lookup(info.axis) : MeshAxisAttr();
+    if (same && same.getKind() != axis.getKind()) {
+      emitError() << "expects no " << info.name << ": the model's mesh "
+                  << given
+                  << " has an axis of that name which splits dimensions; "
+                     "rename it in the model";
+      return {};
+    }
     if (same && same != axis) {
       emitError() << "expects " << info.name << "=" << same.getSize()
                   << ", as the model's mesh " << given << " has it, got "
                   << axis.getSize();
       return {};
     }
-    if (!same)
+    if (!same && axis.getSize() > 1)
       axes.push_back(axis);
   }
   if (given)
@@ -114,7 +121,7 @@ LogicalResult pp::buildPlan(ModuleOp module, const PlanOptions &options) {
                             given ? given.getMesh() : MeshAttr(), emitError);
   if (!mesh)
     return failure();
-  if (auto main = module.lookupSymbol<func::FuncOp>("main"); main && given)
+  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
     splitByTime(main, mesh);
   PlanAttr plan = PlanAttr::get(context, mesh);
   if (options.isSet(PlanKey::Optimizer)) {

@@ -26,11 +26,17 @@ static void dropShardings(func::FuncOp function) {
     constraint.replaceAllUsesWith(constraint.getOperand());
     constraint.erase();
   }
-  for (unsigned index = 0; index < function.getNumArguments(); ++index)
-    function.removeArgAttr(index, attrs::kSharding);
-  for (unsigned index = 0; index < function.getNumResults(); ++index)
-    function.removeResultAttr(
-        index, StringAttr::get(function.getContext(), attrs::kSharding));
+  auto without = [](SmallVector<DictionaryAttr> entries) {
+    for (DictionaryAttr &entry : entries)
+      if (entry.contains(attrs::kSharding)) {
+        NamedAttrList kept(entry);
+        kept.erase(attrs::kSharding);
+        entry = kept.getDictionary(entry.getContext());
+      }
+    return entries;
+  };
+  function.setAllArgAttrs(without(getAllArgAttrs(function)));
+  function.setAllResultAttrs(without(getAllResultAttrs(function)));
 }
 
 namespace {

@@ -76,6 +76,25 @@ TEST_F(FilesTest, NpyAsNumPyWritesIt) {
                                              data))));
 }
 
+TEST_F(FilesTest, NpyOfTruthValues) {
+  const std::string header =
+      "{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }";
+  uint8_t truths[2] = {};
+  pprt::Expected<NpyFile> file =
+      NpyFile::open(put("a", makeNpy(header, std::string("\1\0", 2))));
+  ASSERT_TRUE(file) << file.status().message();
+  ASSERT_TRUE(file->read(0, 2, ElementType_i1, truths).ok());
+  EXPECT_EQ(truths[0], 1);
+  EXPECT_EQ(truths[1], 0);
+  int32_t numbers[2];
+  EXPECT_EQ(file->read(0, 2, ElementType_i32, numbers).message(),
+            path("a") + ": expects elements of type i32, got i1");
+  file = NpyFile::open(put("b", makeNpy(header, "\1\2")));
+  ASSERT_TRUE(file) << file.status().message();
+  EXPECT_EQ(file->read(0, 2, ElementType_i1, truths).message(),
+            path("b") + ": expects truth values, bytes of 0 or 1, got others");
+}
+
 TEST_F(FilesTest, NpyMalformed) {
   auto message = [&](const std::string &content) {
     pprt::Status status = NpyFile::open(put("a", content)).status();

@@ -2,10 +2,14 @@
 // RUN: pp-opt %s --pp-make-plan="microbatches=2 pp=2" | FileCheck %s
 // RUN: pp-opt %s --pp-make-plan="dp=2" | FileCheck %s --check-prefix=SAME
 // RUN: not pp-opt %s --pp-make-plan="dp=4" 2>&1 | FileCheck %s --check-prefix=SIZE
+// RUN: sed 's/<@mesh, \[{"dp"}/<@mesh, [{"mb", "dp"}/' %s | pp-opt --pp-make-plan="microbatches=2 pp=2" | FileCheck %s
+// RUN: sed 's/"model"/"pp"/' %s | not pp-opt --pp-make-plan="pp=2" 2>&1 | FileCheck %s --check-prefix=KIND
 
+// KIND: error: expects no pp: the model's mesh #pp.mesh<["dp"=2, "pp"=2]> has an axis of that name which splits dimensions; rename it in the model
 // CHECK: pp.plan = #pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage, "dp"=2, "model"=2]>
 // SAME: pp.plan = #pp.plan<mesh = <["dp"=2, "model"=2]>
 // SIZE: error: expects dp=2, as the model's mesh #pp.mesh<["dp"=2, "model"=2]> has it, got 4
+
 pp.mesh @mesh = <["dp"=2, "model"=2]>
 // CHECK: pp.mesh @mesh = <["mb"=2 : time, "pp"=2 : stage, "dp"=2, "model"=2]>
 // CHECK: pp.name = "x", pp.role = #pp.role<input>, pp.sharding = #pp.sharding<@mesh, [{"mb", "dp"}, {}, {}]>

@@ -1,5 +1,12 @@
 // Values at both ends of attention get names and dimensions: found by where sequence meets sequence, whatever the order of dimensions.
 // RUN: pp-opt %s --split-input-file --pp-name-heads --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
+// With them sp moves from the sequence to the heads.
+// RUN: pp-opt %s --split-input-file --pp-parallelize="sp=2 stop-after=spmd" | FileCheck %s --check-prefix=SP
+
+// SP-LABEL: module @plain
+// SP-COUNT-3: pp.all_to_all
+// SP-LABEL: module @grouped
+// SP-COUNT-3: pp.all_to_all
 
 // Heads before the sequence; values behind it. Softmax between the two products is only followed.
 // CHECK-LABEL: module @plain

@@ -263,7 +263,8 @@ bool PlanOptions::hasEffect(PlanKey key) const {
          any_of(needed, [&](PlanKey other) { return isPresent(other); });
 }
 
-/// A sweep over a key says what would happen anyway, or dp=1 beside zero=1.
+/// A sweep over a key says what would happen anyway, or dp=1 beside zero=1. The
+/// momentum that one optimizer has by default is none of another's.
 bool PlanOptions::isMeantIdle(PlanKey key) const {
   const PlanKeyInfo &info = getInfo(key);
   const auto isGivenAxis = [&](PlanKey other) {
@@ -273,7 +274,7 @@ bool PlanOptions::isMeantIdle(PlanKey key) const {
         return other.kind != AxisKind::Time && isGivenAxis(other.key);
       }))
     return true;
-  return getWord(key) == info.byDefault ||
+  return (getWord(key) == info.byDefault && info.place != Place::Optimizer) ||
          any_of(info.getNeeded(), [&](PlanKey other) {
            return isGivenAxis(other) ||
                   (isSet(other) && !hasEffect(other) && isMeantIdle(other));

@@ -191,6 +191,8 @@ static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
     return failure();
   if (shardings.getMesh())
     setArgAttrs(*main, attrs::kSharding, ofArguments);
+  else
+    dropConstraints(*main);
   eraseUnused(*main);
   if (!isStep) {
     splitStackedParameters(*main, conversion.getStacks());

@@ -123,7 +123,19 @@ ShardingAttr Shardings::convert(Attribute sharding, Type type, Location at) {
       }))
     return {};
   mesh = its;
+  for (DimShardingAttr dim : read.getDims())
+    used.insert_range(dim.getAxes());
   return read;
+}
+
+MeshAttr Shardings::getMesh() const {
+  if (used.empty())
+    return {};
+  // An axis that splits nothing would have devices repeat each other's work.
+  SmallVector<MeshAxisAttr> axes(mesh.getAxes());
+  llvm::erase_if(
+      axes, [&](MeshAxisAttr axis) { return !used.contains(axis.getName()); });
+  return MeshAttr::get(mesh.getContext(), axes);
 }
 
 SmallVector<Attribute> Shardings::convertArguments(func::FuncOp source) {
@@ -140,6 +152,14 @@ SmallVector<Attribute> Shardings::convertArguments(func::FuncOp source) {
     if (source.getResultAttr(index, "sdy.sharding"))
       drop(source.getLoc(), "results have the shardings that their values get");
   return converted;
+}
+
+void pp::hlo::dropConstraints(func::FuncOp main) {
+  for (auto constraint :
+       llvm::make_early_inc_range(main.getOps<ShardingConstraintOp>())) {
+    constraint.replaceAllUsesWith(constraint.getOperand());
+    constraint.erase();
+  }
 }
 
 void pp::hlo::separateLayouts(func::FuncOp main) {

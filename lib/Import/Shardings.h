@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "pp/IR/PP.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace pp::hlo {
@@ -37,15 +38,18 @@ public:
   llvm::SmallVector<mlir::Attribute>
   convertArguments(mlir::func::FuncOp source);
 
-  /// The mesh of all shardings; null without any.
-  MeshAttr getMesh() const { return mesh; }
+  /// The axes of the mesh that shardings name; null without any.
+  MeshAttr getMesh() const;
 
 private:
   llvm::StringMap<MeshAttr> meshes;
   MeshAttr mesh;
+  llvm::DenseSet<mlir::StringAttr> used;
   const bool keeps;
 };
 
+/// Removes constraints, of which none splits anything.
+void dropConstraints(mlir::func::FuncOp main);
 /// Makes barriers of constraints on values that have another sharding already,
 /// as where JAX gathers a parameter that it stores in shards.
 void separateLayouts(mlir::func::FuncOp main);

@@ -153,15 +153,20 @@ llvm::DenseSet<Value> pp::hlo::getGradientDependent(Block &body) {
 }
 
 LogicalResult InterfaceFinder::chooseLoss() {
-  SmallVector<unsigned> candidates, named;
+  SmallVector<unsigned> candidates, named, plain;
   for (auto [index, value] : llvm::enumerate(results))
     if (!isTaken[index] && isScalar(value.getType()) &&
         ofBatch.contains(value) && !ofGradient.contains(value)) {
       candidates.push_back(index);
       if (StringRef(resultPath(index)).ends_with("loss"))
         named.push_back(index);
+      // Others stand in a dictionary behind it.
+      if (!StringRef(resultPath(index)).contains('.'))
+        plain.push_back(index);
     }
-  ArrayRef<unsigned> chosen = named.empty() ? candidates : named;
+  ArrayRef<unsigned> chosen = !named.empty()       ? named
+                              : plain.size() == 1 ? plain
+                                                  : candidates;
   if (chosen.size() != 1) {
     InFlightDiagnostic error = source.emitError(
         "expects a step that returns its loss, one number that is computed "

@@ -64,6 +64,9 @@ class Memory:
     def _convert(self, name, element):
         """Integers of another width, if they fit: libraries differ in the default."""
         wanted = numpy_type(element)
+        if element == "i32" and self.array.dtype == np.uint32:  # a key of JAX, of which pp has the bits
+            self.array = self.array.view(wanted)
+            return
         if self.element in ("i32", "i64", "i8") and element in ("i32", "i64", "i8"):
             limits = np.iinfo(wanted)
             if self.array.size and (self.array.min() < limits.min or self.array.max() > limits.max):

@@ -19,10 +19,11 @@ class ExportError(Exception):
 class Model:
     """A module of level 1 with the values of its parameters and states."""
 
-    def __init__(self, text, tensors, batch, unused, framework=None):
+    def __init__(self, text, tensors, batch, unused, given=(), framework=None):
         self.text = text
         self.tensors = tensors  # name -> (safetensors type, shape, bytes)
         self.batch = batch  # name -> shape of each input and label
+        self.given = tuple(given)  # names of the example batch, those that the loss does not read too
         self.framework = framework  # whose tensors a trainer returns; None: numpy
         self.unused = unused  # parameters that the loss does not depend on
 
@@ -38,8 +39,9 @@ class Model:
         files of --data=npy:FOLDER."""
         rows = {name: [] for name in self.batch}
         for index, batch in enumerate(batches):
-            named = batch if isinstance(batch, dict) else dict(zip(rows, batch))
-            if not rows.keys() <= named.keys() or (named is not batch and len(batch) != len(rows)):
+            order = self.given if len(batch) == len(self.given) else list(rows)
+            named = batch if isinstance(batch, dict) else dict(zip(order, batch))
+            if not rows.keys() <= named.keys() or (named is not batch and len(batch) != len(order)):
                 raise ExportError(f"batch {index}: expects {', '.join(rows)}, as in the example batch, got " +
                                   (", ".join(named) if named is batch else f"{len(batch)} arrays"))
             for name, arrays in rows.items():

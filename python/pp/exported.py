@@ -28,6 +28,18 @@ class Tensor:
         self.stored_shape = entry.get("stored_shape",
                                       [self.unpadded_shape[dim] for dim in self._order])
 
+    def checked(self, value):
+        """A tensor as files have it, if it is one: of that shape, and of numbers that fit."""
+        value = np.asarray(value)
+        if list(value.shape) != list(self.stored_shape):
+            raise ValueError(f"{self.name}: expects shape {list(self.stored_shape)}, got {list(value.shape)}")
+        if not np.issubdtype(self.dtype, np.integer) or value.dtype == self.dtype:
+            return value
+        if not np.issubdtype(value.dtype, np.integer) or (
+                value.size and (value.min() < np.iinfo(self.dtype).min or value.max() > np.iinfo(self.dtype).max)):
+            raise ValueError(f"{self.name}: expects integers of {self.element_type}, got {value.dtype}")
+        return value
+
     def from_stored(self, value):
         """A tensor as files have it, in the model's shape and with its padding."""
         value = np.asarray(value).reshape([self.unpadded_shape[dim] for dim in self._order])

@@ -108,7 +108,7 @@ def _import(lowered, roles, trees, names, keep_shardings):
     trees = _Trees(trees, kept)
     shapes = {name: argument.shape for name, argument in arguments.items() if name not in kept}
     order = [name for entry in names for name in shapes if re.fullmatch(rf"(batch\.)?{re.escape(entry)}(\..*)?", name)]
-    model = Model(text, trees.tensors(), {name: shapes[name] for name in order}, trees.unused())
+    model = Model(text, trees.tensors(), {name: shapes[name] for name in order}, trees.unused(), given=names)
     model.warnings = said.strip()
     model.to_trees = trees.fill
     return model
@@ -168,8 +168,10 @@ def _lower(main, params, states, batch, form):
         results = jax.tree.leaves(lowered.out_info)
         if not results or results[0].shape or not np.issubdtype(results[0].dtype, np.floating):
             got = ", ".join(f"{r.dtype}{list(r.shape)}" for r in results) or "nothing"
+            advice = "convert it, for example by .astype(jax.numpy.float32)" if results and not results[0].shape \
+                else "reduce it, for example by .mean(); export_step() takes a step"
             raise ExportError(f"expects {form} to return one floating-point number (then new states), got {got}: "
-                              "reduce it, for example by .mean()")
+                              f"{advice}")
         if states is not None:
             _check_states(states, lowered.out_info)
         return lowered.as_text(debug_info=True)
@@ -311,7 +313,7 @@ class _Trees:
         """By name: element type, shape and memory, which is that of the leaf if it is on the host."""
         tensors = {}
         for path, leaf in self.paths:
-            array = np.asarray(leaf, order="C")
+            array = np.asarray(leaf, dtype=jax.numpy.result_type(leaf), order="C")
             for name, index in self.places(path, leaf):
                 row = array[index]
                 tensors[name] = (STORED[str(array.dtype)], row.shape, memoryview(row.reshape(-1).view(np.uint8)))

@@ -74,7 +74,7 @@ def export(module, loss=None, example_batch=(), *, labels=1, dims=None):
     return Model(text, {name: (SAFETENSORS[element_of(t)], tuple(t.shape), tensor_bytes(t))
                         for name, t in tensors.items() if name in used},
                  {name: tuple(t.shape) for name, t in zip(batch.names, batch.tensors) if name in used},
-                 sorted(set(tensors) - used), framework="torch")
+                 sorted(set(tensors) - used), given=[name for name, _ in batch.given], framework="torch")
 
 
 class _Batch:
@@ -189,7 +189,8 @@ def _declare(walker, program, step, batch, dims):
             walker.declare_input(node, name, tensor, "label" if is_label else "input", dims.get(name))
             continue
         if spec.kind not in (kinds.PARAMETER, kinds.BUFFER, kinds.CONSTANT_TENSOR):
-            raise ExportError(f"expects parameters, buffers and tensors as inputs, got {spec.kind} {spec.target}")
+            raise ExportError(f"expects parameters, buffers and tensors as inputs, got {spec.kind} {spec.target}: an op "
+                              "that may fail, such as linear algebra, or effects outside tensors have no form in pp")
         tensor = given[spec.target] if spec.target in given else program.constants[spec.target]
         name = first.get(id(tensor), spec.target)
         is_trained = spec.kind == kinds.PARAMETER and tensor.requires_grad

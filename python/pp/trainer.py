@@ -66,12 +66,13 @@ class Trainer:
         self._session, self._program, self._model = c_void_p(), c_void_p(), c_void_p()
         self._worker, self._last, self._lent, self._metrics, self._has_begun = None, None, {}, {}, False
         self._copied, self._process = 0, os.getpid()
+        self._given = getattr(model, "given", ())
         for name, number in ("seed", seed), ("threads", threads):
             if number < 0:
                 raise ValueError(f"expects {name} of 0 or more, got {number}")
         self._library = library = Library.load()
         self._framework, self._to_trees = getattr(model, "framework", None), getattr(model, "to_trees", None)
-        words = [plan, *(f"{key}={_spell(value)}" for key, value in {"optimizer": optimizer, **keys}.items()
+        words = [plan, *(f"{_spell_key(key)}={_spell(value)}" for key, value in {"optimizer": optimizer, **keys}.items()
                          if value is not None)]
         self._keys = " ".join(word for word in words if word)
         self._interrupted = False
@@ -84,12 +85,12 @@ class Trainer:
             self._run(library.pp_compile, self._model, _text(self._keys), byref(self._program))
             self._run(library.pp_open, self._program, byref(options), byref(self._session))
             self._describe(getattr(model, "batch", None))
+            if isinstance(model, Model):
+                self._load_exported(model)
             if isinstance(parameters, (str, os.PathLike)):
                 self._run(library.pprt_load, self._session, _path(parameters))
             elif parameters is not None:
                 self.load(parameters)
-            elif isinstance(model, Model):
-                self._load_exported(model)
             self._run(library.pprt_initialize, self._session, seed)
         except BaseException:
             self.close()
@@ -335,11 +336,12 @@ class Trainer:
         if not hasattr(batch, "keys"):
             if not isinstance(batch, (tuple, list)):
                 raise TypeError(f"expects a batch as a dict by name or a sequence, got {type(batch).__name__}")
-            if len(batch) != len(names):
+            given = self._given if len(batch) == len(self._given) else names
+            if len(batch) != len(given):
                 raise ValueError(f"expects a batch of {len(names)}, {', '.join(names)}, got {len(batch)} arrays")
-            batch = dict(zip(names, batch))
+            batch = dict(zip(given, batch))
         for name in batch:
-            if name not in self._inputs:
+            if name not in self._inputs and name not in self._given:
                 raise ValueError(f"expects a batch of {', '.join(names)}, got {name!r}{_near(name, names)}")
         for name in names:
             if name not in batch:
@@ -404,6 +406,17 @@ def _free(library, session, program, model):
     library.pprt_close(session)
     library.pp_free_program(program)
     library.pp_free_model(model)
+
+
+def _spell_key(key):
+    """Python's names have no dots and dashes: zero_gather is zero.gather."""
+    begins = "zero", "sequence", "precision", "lr"
+    first, _, rest = key.partition("_")
+    if key == "weight_decay_of":
+        return "weight_decay.of"
+    if key in ("memory_limit", "stop_after"):
+        return key.replace("_", "-")
+    return f"{first}.{rest}" if first in begins and rest else key
 
 
 def _spell(value):

@@ -40,6 +40,13 @@ class Program:
         return done.disassemble_into_single_device_arrays()
 
 
+def _check_names(what, names, given):
+    if not hasattr(given, "keys"):
+        raise TypeError(f"expects a dict of {what} by name, got {type(given).__name__}")
+    if unknown := [name for name in given if name not in names]:
+        raise ValueError(f"expects names of {what}, {', '.join(names)}, got {unknown[0]!r}")
+
+
 class Step(Interface):
     """A compiled step. Parameters and states are given once and stay on the devices:
 
@@ -51,6 +58,9 @@ class Step(Interface):
 
     def __init__(self, path):
         super().__init__(path)
+        if "stages" in self.entries:
+            raise ValueError(f"{path} is a pipeline of {len(self.entries['stages'])} stages, which call each other as "
+                             f"{path}.json says: pp.xla.Step runs steps without stages; leave pp out of the plan")
         devices = jax.local_devices()[:self.replicas]
         if len(devices) < self.replicas:
             raise ValueError(f"{path} expects {self.replicas} devices, got {len(devices)}; "
@@ -64,11 +74,17 @@ class Step(Interface):
         self._kept = {}
 
     def _put(self, tensor, value):
-        whole = tensor.from_stored(value)
+        whole = tensor.from_stored(tensor.checked(value))
         return self._program.array([tensor.split(whole, index) for index in range(self.replicas)])
 
     def start(self, parameters):
         """Takes parameters, and states that do not start from zeros or a constant, by name."""
+        kept = [tensor.name for tensor in self.arguments if tensor.role in ("param", "state")]
+        _check_names("parameters and states", kept, parameters)
+        for tensor in self.arguments:
+            random = tensor.role in ("param", "state") and tensor.init["kind"] not in ("zeros", "constant")
+            if random and tensor.name not in parameters:
+                raise ValueError(f"expects a value of {tensor.name!r}, which starts from random numbers, got none")
         for tensor in self.arguments:
             if tensor.role in ("param", "state"):
                 value = (parameters[tensor.name] if tensor.name in parameters
@@ -77,6 +93,12 @@ class Step(Interface):
 
     def __call__(self, **batch):
         """Runs a step; returns the loss and what else is no parameter or state, by name."""
+        if not self._kept and any(tensor.role in ("param", "state") for tensor in self.arguments):
+            raise ValueError("expects start(parameters) before the first step")
+        inputs = [tensor.name for tensor in self.arguments if tensor.name not in self._kept]
+        _check_names("inputs", inputs, batch)
+        if missing := [name for name in inputs if name not in batch]:
+            raise ValueError(f"expects a batch of {', '.join(inputs)}, got none of {missing[0]!r}")
         done = self._program([self._kept[tensor.name] if tensor.name in self._kept
                               else self._put(tensor, batch[tensor.name])
                               for tensor in self.arguments])

@@ -9,7 +9,7 @@ func.func @main(%w: tensor<4xf32> {jax.buffer_donor = true}, %x: tensor<4xf32>) 
 
 // -----
 
-// expected-error @below {{expects a step that returns its loss, one number that is computed from the batch, got 0 such results}}
+// expected-error @below {{expects a step that returns its loss, one number that is computed from the batch and from no gradient, got 0 such results}}
 func.func @main(%w: tensor<4xf32> {jax.buffer_donor = true}, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<f32>) {
   %g = stablehlo.multiply %w, %x : tensor<4xf32> loc("jit(step)/transpose(jvp())/mul")
   %loss = stablehlo.constant dense<0.0> : tensor<f32>

@@ -106,6 +106,7 @@ BAD = [
     (lambda t: closed(lambda c: c.step(BATCH)), ValueError, "expects an open trainer, got a closed one"),
     (lambda t: closed(lambda c: c.plan), ValueError, "expects an open trainer, got a closed one"),
     (lambda t: closed(lambda c: c.parameters()), ValueError, "expects an open trainer, got a closed one"),
+    (lambda t: open_trainer("optimizer=sgd", momentum=0.9), pp.TrainerError, "'momentum' has an effect with"),
     (lambda t: open_trainer("dq=2"), pp.TrainerError, "unknown key 'dq'; did you mean 'dp'?"),
     (lambda t: open_trainer(learning_rate=1), pp.TrainerError, "unknown key 'learning_rate'"),
     (lambda t: open_trainer("dp=32"), pp.CompileError, "mlp.mlir: error: argument \"x\""),

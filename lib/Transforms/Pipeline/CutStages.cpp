@@ -414,7 +414,8 @@ FailureOr<SmallVector<int64_t>> findCuts(func::FuncOp main, StringRef names) {
       return main.emitError("cuts=\"")
              << part.trim()
              << "\" names no forward op; names are those of ops' locations, "
-                "such as h.4";
+                "such as h.4, which text has if --mlir-print-debuginfo wrote "
+                "it";
     cuts.push_back(getOrigin(&*first));
   }
   return cuts;

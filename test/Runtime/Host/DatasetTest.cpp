@@ -117,7 +117,7 @@ TEST_F(FilesTest, NpyMalformed) {
                       "'shape': ()}",
                       "1234")),
       "a: expects elements of type <f2, <f4, <f8, |i1, <i2, <i4, <i8, |u1, "
-      "<u2 or <u4, got "
+      "<u2, <u4 or |b1, got "
       "\">f4\"");
   EXPECT_EQ(message(makeNpy("{'descr': '<f4', 'fortran_order': True, "
                             "'shape': ()}",

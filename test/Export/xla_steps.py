@@ -127,6 +127,41 @@ def compare_evaluation(tools, judge):
     judge.expect(error <= BOUND, f"evaluation: expects a difference of at most {BOUND}")
 
 
+def check_refusals(tools, judge):
+    """What Step refuses: the last step written had no stages, the next has."""
+    from pp.xla import Step
+    tools.make("pp-model", *GPT.split(), "--dtype=f64", "-o", "model.mlir")
+    tools.make("pp-opt", "model.mlir", "--pp-parallelize=dp=2", "--emit=stablehlo", "-o", "step.mlir")
+    step = Step(tools.folder / "step.mlir")
+    parameters, batch = write_batches(tools, step, steps=1)
+    name = next(iter(parameters))
+
+    def begin_piped():
+        tools.make("pp-opt", "model.mlir", "--pp-parallelize=pp=2", "--emit=stablehlo", "-o", "step.mlir")
+        Step(tools.folder / "step.mlir")
+
+    cases = [
+        (lambda: step(**batch), "expects start(parameters) before the first step"),
+        (lambda: step.start("before.safetensors"), "expects a dict of parameters and states by name, got str"),
+        (lambda: step.start({}), "which starts from random numbers, got none"),
+        (lambda: step.start(parameters | {"nobody": 1}), "got 'nobody'"),
+        (lambda: step.start(parameters | {name: parameters[name].ravel()[:1]}), f"{name}: expects shape"),
+        (lambda: step.start(parameters), None),
+        (lambda: step(tokens=batch["tokens"]), "got none of 'labels'"),
+        (lambda: step(**batch | {"tokens": batch["tokens"].T[:, :4]}), "tokens: expects shape [8, 8], got [8, 4]"),
+        (lambda: step(**batch | {"tokens": batch["tokens"] * 0.5}), "tokens: expects integers of"),
+        (begin_piped, "is a pipeline of 2 stages"),
+    ]
+    for act, expected in cases:
+        try:
+            act()
+            said = None
+        except (TypeError, ValueError) as error:
+            said = str(error)
+        judge.expect(said == expected if None in (said, expected) else expected in said,
+                     f"expects {expected!r}, got {said!r}")
+
+
 def run_page(tools, judge):
     """The example of docs/Exporting.md runs, and the model learns."""
     page = (on_devices.ROOT / "docs/Exporting.md").read_text()
@@ -161,7 +196,7 @@ def main():
     on_devices.start(4, "safetensors")
     from pp.xla import Step
     return run_all(CASES, Step, lambda step, batch: float(step(**batch)["loss"]), __doc__,
-                   compare_evaluation, run_page)
+                   compare_evaluation, check_refusals, run_page)
 
 
 if __name__ == "__main__":

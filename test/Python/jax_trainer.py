@@ -24,8 +24,44 @@ RATE, BOUND = 0.1, 1e-10
 CASES = [(jax_losses.gpt, "dp=2 tp=2"), (jax_losses.scan, "pp=2 microbatches=2"), (jax_losses.running, "dp=2")]
 
 
+def check_forms():
+    """Arrays of NumPy and Python's numbers as parameters, of which some are given anew; entries of the batch that the
+    loss does not read, and keys; a step whose loss stands before a dictionary of numbers."""
+    jax.config.update("jax_enable_x64", False)
+    try:
+        numbers = np.random.default_rng(3)
+        params = {"w": numbers.normal(size=(4, 2)), "scale": 2.0}
+        batch = numbers.normal(size=(8, 4)).astype("f"), np.ones((8, 3), "f"), jax.random.key_data(jax.random.key(5))
+
+        def loss(params, x, unread, key):
+            kept = jax.random.bernoulli(jax.random.wrap_key_data(key), 0.5, (8, 4))
+            return (((x * kept) @ params["w"] * params["scale"]) ** 2).mean()
+
+        def step(params, opt_state, x, unread, key):
+            value, gradients = jax.value_and_grad(loss)(params, x, unread, key)
+            params = jax.tree.map(lambda p, g: p - RATE * g, params, gradients)
+            return params, opt_state, value, {"norm": sum(jax.numpy.vdot(g, g) for g in jax.tree.leaves(gradients))}
+
+        other = params | {"scale": np.float32(0.5)}
+        found = []
+        dims = {"key": ("word",)}
+        model = pp.jax.export(loss, params, batch, labels=(), dims=dims)
+        with pp.Trainer(model, "dp=2", parameters={"scale": np.float32(0.5)}) as trainer:
+            found.append((trainer.step(batch), loss(other, *batch)))
+        whole = {"w": params["w"].astype("f"), "scale": np.float32(2)}
+        with pp.Trainer(pp.jax.export_step(step, whole, {}, batch, labels=(), dims=dims), "") as trainer:
+            found.append((trainer.step(dict(zip(("x", "unread", "key"), batch))), loss(params, *batch)))
+            if list(trainer.metrics) != ["norm"]:
+                print("got metrics", list(trainer.metrics))
+                return False
+        print("forms", found)
+        return all(abs(ours / float(theirs) - 1) < 1e-5 for ours, theirs in found)
+    finally:
+        jax.config.update("jax_enable_x64", True)
+
+
 def main():
-    failures = 0
+    failures = 0 if check_forms() else 1
     for build, plan in CASES:
         case = build()
         given = (case.params,) if case.states is None else (case.params, case.states)

@@ -13,14 +13,53 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::hlo;
 
-/// The value before JAX makes zeros and NaN alike: select(is zero, 0, x).
-static Value skipSelects(Value value) {
-  while (Operation *maker = value.getDefiningOp()) {
-    if (HloOp(maker).getName() != "select" || maker->getNumOperands() != 3)
+/// The number that a constant is everywhere.
+static std::optional<APFloat> getNumber(Value value) {
+  Operation *maker = value.getDefiningOp();
+  auto literal =
+      maker && HloOp(maker).getName() == "constant"
+          ? dyn_cast_or_null<DenseFPElementsAttr>(maker->getAttr("value"))
+          : DenseFPElementsAttr();
+  return literal && literal.isSplat()
+             ? std::optional(literal.getSplatValue<APFloat>())
+             : std::nullopt;
+}
+
+/// Whether `predicate` is x == 0 for `chosen` = 0, or x != x for NaN, where x
+/// is one of `values`.
+static bool makesAlike(Value predicate, Value chosen, ArrayRef<Value> values) {
+  Operation *compare = predicate.getDefiningOp();
+  const std::optional<APFloat> number = getNumber(chosen);
+  if (!compare || HloOp(compare).getName() != "compare" ||
+      compare->getNumOperands() != 2 || !number ||
+      !llvm::is_contained(values, compare->getOperand(0)))
+    return false;
+  const std::string direction = HloOp(compare).getWord("comparison_direction");
+  const Value other = compare->getOperand(1);
+  if (number->isNaN())
+    return direction == "NE" && other == compare->getOperand(0);
+  const std::optional<APFloat> zero = getNumber(other);
+  return direction == "EQ" && number->isZero() && zero && zero->isZero();
+}
+
+/// Whether `value` is `key`, of which JAX makes zeros and NaN alike:
+/// select(key == 0, 0, key).
+static bool isKey(Value value, Value key) {
+  SmallVector<Value> values, predicates, chosen;
+  for (;;) {
+    values.push_back(value);
+    Operation *maker = value.getDefiningOp();
+    if (!maker || HloOp(maker).getName() != "select" ||
+        maker->getNumOperands() != 3)
       break;
+    predicates.push_back(maker->getOperand(0));
+    chosen.push_back(maker->getOperand(1));
     value = maker->getOperand(2);
   }
-  return value;
+  return value == key &&
+         llvm::all_of(llvm::zip(predicates, chosen), [&](auto pair) {
+           return makesAlike(std::get<0>(pair), std::get<1>(pair), values);
+         });
 }
 
 /// Whether the largest come first; reports another order than that of the first
@@ -35,8 +74,8 @@ static std::optional<bool> findOrder(HloOp op) {
                              : nullptr;
     if (compare && HloOp(compare).getName() == "compare" &&
         compare->getNumOperands() == 2 &&
-        skipSelects(compare->getOperand(0)) == block.getArgument(0) &&
-        skipSelects(compare->getOperand(1)) == block.getArgument(1)) {
+        isKey(compare->getOperand(0), block.getArgument(0)) &&
+        isKey(compare->getOperand(1), block.getArgument(1))) {
       const std::string word = HloOp(compare).getWord("comparison_direction");
       if (word == "LT" || word == "GT")
         return word == "GT";

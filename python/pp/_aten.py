@@ -138,11 +138,15 @@ def elu(x, out, a, alpha=1.0, scale=1.0, input_scale=1.0):
     return g.select(positive, scaled(x, a, scale), g.scale(g.shift(low, -1), alpha * scale))
 
 
-@op("clamp.default", "hardtanh.default")
+@op("hardtanh.default")
+def hardtanh(x, out, a, low=-1, high=1):
+    return clamp(x, out, a, low, high)
+
+
+@op("clamp.default")
 def clamp(x, out, a, low=None, high=None):
     """By select: at a bound the gradient is 0, as in PyTorch; NaN stays."""
     g, a = x.graph, operand(x, out, a)
-    low, high = (-1.0, 1.0) if low is None and high is None else (low, high)
     for direction, bound in ("le", low), ("ge", high):
         if bound is not None:
             limit = operand(x, out, bound)
@@ -245,7 +249,19 @@ def div_rounded(x, out, a, b, rounding_mode=None):
     if rounding_mode == "trunc":
         return div(x, out, a, b)
     a, b = operand(x, out, a), operand(x, out, b)
-    return g.binary("div", g.binary("sub", a, remainder(x, out, a, b)), b)
+    quotient = g.binary("div", a, b)
+    rest = g.binary("sub", a, g.binary("mul", quotient, b))
+    is_other = g.compare("lt", g.binary("mul", g.unary("sign", rest), g.unary("sign", b)), operand(x, out, 0))
+    return g.select(is_other, g.shift(quotient, -1), quotient)
+
+
+@op("sinc.default")
+def sinc(x, out, a):
+    """At 0 it is 1, and its derivative 0."""
+    g = x.graph
+    is_zero, one = g.compare("eq", a, operand(x, out, 0)), operand(x, out, 1)
+    angle = g.select(is_zero, one, g.scale(a, math.pi))
+    return g.select(is_zero, one, g.binary("div", g.unary("sin", angle), angle))
 
 
 @op("isnan.default")
@@ -483,7 +499,7 @@ def any_(x, out, a, dimensions=None, keep=False):
 @op("argmax.default")
 def argmax(x, out, a, dimension=None, keep=False):
     if dimension is None:
-        a, dimension = x.graph.reshape(a, (-1,)), 0
+        a, dimension = x.graph.reshape(a, (math.prod(a.shape),)), 0
     found = x.graph.argmax(a, dimension % a.rank)
     return x.graph.reshape(x.graph.convert(found, out.element), out.shape)
 

@@ -82,6 +82,11 @@ def _stop(graph, node):
     stop.args = (node,)
 
 
+def _own(name):
+    """The module's own name, which is `model` of the step."""
+    return name.removeprefix("model").removeprefix(".")
+
+
 @contextlib.contextmanager
 def no_own_gradients(module):
     """Meanwhile, what changes gradients behind the graph is refused; a checkpoint that
@@ -89,11 +94,11 @@ def no_own_gradients(module):
     for name, part in module.named_modules():
         if part._backward_hooks or part._backward_pre_hooks or _global._global_backward_hooks \
                 or _global._global_backward_pre_hooks:
-            raise ExportError(f"expects modules without hooks of gradients, got one at {name or 'the module'}: "
+            raise ExportError(f"expects modules without hooks of gradients, got one at {_own(name) or 'the module'}: "
                               "remove it, pp's plan clips and scales gradients")
     for name, parameter in module.named_parameters():
         if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
-            raise ExportError(f"expects parameters without hooks, got one of {name}: remove it")
+            raise ExportError(f"expects parameters without hooks, got one of {_own(name)}: remove it")
 
     def apply(cls, *args, **_):
         if cls is torch.utils.checkpoint.CheckpointFunction:

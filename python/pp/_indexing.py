@@ -15,10 +15,16 @@ from ._layout import inverse
 
 @op("topk.default")
 def topk(x, out, a, count, dimension=-1, largest=True, sorted=True):
-    """Indices by top_k, values by a gather, which has the gradient."""
-    dimension %= a.rank
-    ordered = a if largest else x.graph.unary("neg", a)
-    indices = x.graph.top_k(ordered, dimension, count)
+    """Indices by top_k, values by a gather, which has the gradient. The smallest are the
+    last of all: NaN is the largest, and the smallest integer has no negative."""
+    g, dimension = x.graph, dimension % a.rank
+    ordered = g.convert(a, "i32") if a.element == "i1" else a
+    if largest:
+        indices = g.top_k(ordered, dimension, count)
+    else:
+        size = a.shape[dimension]
+        indices = g.reverse(g.top_k(g.reverse(ordered, [dimension]), dimension, size), [dimension])
+        indices = g.shift(g.unary("neg", g.slice_along(indices, dimension, 0, count)), size - 1)
     return [gather(x, out[0], a, dimension, indices), x.graph.convert(indices, out[1].element)]
 
 
@@ -169,12 +175,17 @@ def sort(x, out, a, dimension=-1, descending=False):
 @op("max.dim")
 def max_along(x, out, a, dimension, keep=False):
     """The gradient goes to the element whose index is returned, as in PyTorch."""
-    return extreme(x, out, a, a, dimension)
+    return extreme(x, out, a, x.graph.convert(a, "i32") if a.element == "i1" else a, dimension)
 
 
 @op("min.dim")
 def min_along(x, out, a, dimension, keep=False):
-    return extreme(x, out, a, x.graph.unary("neg", a), dimension)
+    g = x.graph
+    if a.element in FLOATS:
+        return extreme(x, out, a, g.unary("neg", a), dimension)
+    # The smallest integer has no negative.
+    whole = g.convert(a, "i32") if a.element == "i1" else a
+    return extreme(x, out, a, g.shift(g.unary("neg", whole), -1), dimension)
 
 
 def extreme(x, out, a, ordered, dimension):

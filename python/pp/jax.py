@@ -258,7 +258,7 @@ def _lower_stop(context, x):
 
 
 # Where they bend, their derivatives are 0, and those of maxima and minima halves.
-_KINKED = {"relu": lambda x: [jax.numpy.where(x > 0, x, 0)],
+_KINKED = {"relu": lambda x: [jax.numpy.where(x <= 0, 0, x)],
            "relu6": lambda x: [jax.numpy.where((x > 0) & (x < 6), x, jax.lax.stop_gradient(jax.numpy.clip(x, 0, 6)))]}
 
 

@@ -107,6 +107,28 @@ func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
 
 // -----
 
+// Sorted by their distance from 0.
+func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
+  // expected-error @below {{cannot import stablehlo.sort but by the first operand, smallest or largest first; sort by one key}}
+  %s = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %p = stablehlo.compare LT, %a, %zero, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %m = stablehlo.negate %a : tensor<f32>
+    %c = stablehlo.select %p, %m, %a : tensor<i1>, tensor<f32>
+    %q = stablehlo.compare LT, %b, %zero, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %n = stablehlo.negate %b : tensor<f32>
+    %d = stablehlo.select %q, %n, %b : tensor<i1>, tensor<f32>
+    %l = stablehlo.compare LT, %c, %d, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %l : tensor<i1>
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  %f = stablehlo.slice %s [0:1] : (tensor<4xf32>) -> tensor<1xf32>
+  %r = stablehlo.reshape %f : (tensor<1xf32>) -> tensor<f32>
+  return %r : tensor<f32>
+}
+
+// -----
+
 // The largest of what values are rounded to.
 func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
   %i = stablehlo.iota dim = 0 : tensor<4xi32>

@@ -54,6 +54,22 @@ def attend(mask):
         p.reshape(1, 1, 3, 4), x.reshape(1, 1, 3, 4), x.reshape(1, 1, 3, 4) * 2, mask) ** 2).sum()
 
 
+def smallest(p, x):
+    """x is -1: the order of integers of which the smallest has no negative, and their quotients."""
+    i = torch.tensor([5, -2**31, 2**31 - 1, -7, 0, 1, 2, 3, 4, 6, 8, 9], dtype=torch.int32) * x.to(torch.int32)
+    i = -i  # not known when it is exported
+    least, where = i.min(0)
+    order = i.argsort() + i.topk(3, largest=False)[1].sum() + where + (i // 3) % 7 + (i // -3) % 5
+    return (p * (order + least % 11)).sum() + (p * (i > 0).sort().values).sum()
+
+
+def behind_all(p, x):
+    """x is NaN: where a sort puts it."""
+    mixed = torch.where(torch.arange(12) % 5 == 2, x, p)
+    order, least = mixed.argsort(), mixed.topk(4, largest=False)[1]
+    return (p * order).sum() + (p[:4] * least).sum()
+
+
 ROWS = vector(0, 0, 0, 1, 2, 3, 2, 2, 2, -1, 5, 4).reshape(4, 3)
 BENDS = vector(-4, -3, -1, -0.5, 0, 0.5, 1, 3, 4, 6, 7, 40)
 FAR = vector(-40, -20, -3, -1e-9, 0, 1e-9, .5, 1, 3, 7, 20, 709)
@@ -74,6 +90,11 @@ CASES = [
     ("normalize", lambda p, x: (F.normalize(p, dim=1) * x.reshape(4, 3)).sum(), ROWS, LINE, None),
     ("std of equals", lambda p, x: (p.std(dim=1) * x[:4]).sum(), ROWS, LINE, None),
     ("relu6", lambda p, x: (F.relu6(p) * x).sum(), BENDS, LINE, None),
+    ("hardtanh to 1", lambda p, x: (torch.nn.Hardtanh(0, 1)(p) * x).sum(), BENDS, LINE, None),
+    ("sinc", lambda p, x: (torch.sinc(p) * x).sum(), BENDS, LINE, None),
+    ("argmax of all", lambda p, x: (p * p.argmax()).sum() * x[0], ROWS, LINE, None),
+    ("smallest integers", smallest, LINE, torch.full((12,), -1.0, dtype=torch.float64), None),
+    ("NaN behind all", behind_all, LINE, torch.full((12,), NAN, dtype=torch.float64), None),
     ("hardtanh", lambda p, x: (F.hardtanh(p) * x).sum(), BENDS, LINE, None),
     ("hardsigmoid", lambda p, x: (F.hardsigmoid(p) * x).sum(), BENDS, LINE, None),
     ("hardswish", lambda p, x: (F.hardswish(p) * x).sum(), BENDS, LINE, None),

@@ -37,7 +37,7 @@ KEPT = """
     adaptive_avg_pool1d.default _adaptive_avg_pool2d.default _adaptive_avg_pool3d.default
     upsample_nearest1d.vec upsample_nearest2d.vec upsample_nearest3d.vec
     upsample_linear1d.vec upsample_bilinear2d.vec upsample_trilinear3d.vec upsample_bicubic2d.vec
-    index_add.default unbind.int stack.default""".split()
+    index_add.default unbind.int stack.default sinc.default""".split()
 
 
 def export(module, loss=None, example_batch=(), *, labels=1, dims=None):

@@ -164,7 +164,7 @@ LogicalResult InterfaceFinder::chooseLoss() {
       if (!StringRef(resultPath(index)).contains('.'))
         plain.push_back(index);
     }
-  ArrayRef<unsigned> chosen = !named.empty()       ? named
+  ArrayRef<unsigned> chosen = !named.empty()      ? named
                               : plain.size() == 1 ? plain
                                                   : candidates;
   if (chosen.size() != 1) {

@@ -207,6 +207,24 @@ void pp::setResultAttrs(func::FuncOp main, StringRef name,
       withEntries(main.getContext(), getAllResultAttrs(main), name, values));
 }
 
+void pp::dropShardings(func::FuncOp main) {
+  main.walk([](ShardingConstraintOp constraint) {
+    constraint.replaceAllUsesWith(constraint.getOperand());
+    constraint.erase();
+  });
+  auto without = [](SmallVector<DictionaryAttr> entries) {
+    for (DictionaryAttr &entry : entries)
+      if (entry.contains(attrs::kSharding)) {
+        NamedAttrList kept(entry);
+        kept.erase(attrs::kSharding);
+        entry = kept.getDictionary(entry.getContext());
+      }
+    return entries;
+  };
+  main.setAllArgAttrs(without(getAllArgAttrs(main)));
+  main.setAllResultAttrs(without(getAllResultAttrs(main)));
+}
+
 void pp::setResult(func::FuncOp main, unsigned index, Role role,
                    StringRef name) {
   MLIRContext *context = main.getContext();

@@ -192,7 +192,7 @@ static FailureOr<func::FuncOp> convertMain(ModuleOp module, func::FuncOp source,
   if (shardings.getMesh())
     setArgAttrs(*main, attrs::kSharding, ofArguments);
   else
-    dropConstraints(*main);
+    dropShardings(*main);
   eraseUnused(*main);
   if (!isStep) {
     splitStackedParameters(*main, conversion.getStacks());

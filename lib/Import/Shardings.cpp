@@ -154,14 +154,6 @@ SmallVector<Attribute> Shardings::convertArguments(func::FuncOp source) {
   return converted;
 }
 
-void pp::hlo::dropConstraints(func::FuncOp main) {
-  for (auto constraint :
-       llvm::make_early_inc_range(main.getOps<ShardingConstraintOp>())) {
-    constraint.replaceAllUsesWith(constraint.getOperand());
-    constraint.erase();
-  }
-}
-
 void pp::hlo::separateLayouts(func::FuncOp main) {
   DenseMap<Value, ShardingAttr> known;
   for (BlockArgument argument : main.getArguments())

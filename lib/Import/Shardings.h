@@ -48,8 +48,6 @@ private:
   const bool keeps;
 };
 
-/// Removes constraints, of which none splits anything.
-void dropConstraints(mlir::func::FuncOp main);
 /// Makes barriers of constraints on values that have another sharding already,
 /// as where JAX gathers a parameter that it stores in shards.
 void separateLayouts(mlir::func::FuncOp main);

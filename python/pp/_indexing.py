@@ -13,12 +13,17 @@ from ._elements import FLOATS
 from ._layout import inverse
 
 
+def counting(g, a):
+    """A tensor that has an order: pp orders no truth values."""
+    return g.convert(a, "i32") if a.element == "i1" else a
+
+
 @op("topk.default")
 def topk(x, out, a, count, dimension=-1, largest=True, sorted=True):
     """Indices by top_k, values by a gather, which has the gradient. The smallest are the
     last of all: NaN is the largest, and the smallest integer has no negative."""
     g, dimension = x.graph, dimension % a.rank
-    ordered = g.convert(a, "i32") if a.element == "i1" else a
+    ordered = counting(g, a)
     if largest:
         indices = g.top_k(ordered, dimension, count)
     else:
@@ -175,7 +180,7 @@ def sort(x, out, a, dimension=-1, descending=False):
 @op("max.dim")
 def max_along(x, out, a, dimension, keep=False):
     """The gradient goes to the element whose index is returned, as in PyTorch."""
-    return extreme(x, out, a, x.graph.convert(a, "i32") if a.element == "i1" else a, dimension)
+    return extreme(x, out, a, counting(x.graph, a), dimension)
 
 
 @op("min.dim")
@@ -184,8 +189,7 @@ def min_along(x, out, a, dimension, keep=False):
     if a.element in FLOATS:
         return extreme(x, out, a, g.unary("neg", a), dimension)
     # The smallest integer has no negative.
-    whole = g.convert(a, "i32") if a.element == "i1" else a
-    return extreme(x, out, a, g.shift(g.unary("neg", whole), -1), dimension)
+    return extreme(x, out, a, g.shift(g.unary("neg", counting(g, a)), -1), dimension)
 
 
 def extreme(x, out, a, ordered, dimension):

@@ -16,6 +16,13 @@ class ExportError(Exception):
     """A model that pp cannot take, with the line that says so and what to change."""
 
 
+def name_entries(batch, given, names):
+    """A sequence as a dict: in the order of the example batch if it is as long, else of what the model reads. None if
+    it is neither."""
+    order = given if len(batch) == len(given) else names
+    return dict(zip(order, batch)) if len(batch) == len(order) else None
+
+
 class Model:
     """A module of level 1 with the values of its parameters and states."""
 
@@ -39,9 +46,8 @@ class Model:
         files of --data=npy:FOLDER."""
         rows = {name: [] for name in self.batch}
         for index, batch in enumerate(batches):
-            order = self.given if len(batch) == len(self.given) else list(rows)
-            named = batch if isinstance(batch, dict) else dict(zip(order, batch))
-            if not rows.keys() <= named.keys() or (named is not batch and len(batch) != len(order)):
+            named = batch if isinstance(batch, dict) else name_entries(batch, self.given, list(rows))
+            if named is None or not rows.keys() <= named.keys():
                 raise ExportError(f"batch {index}: expects {', '.join(rows)}, as in the example batch, got " +
                                   (", ".join(named) if named is batch else f"{len(batch)} arrays"))
             for name, arrays in rows.items():

@@ -19,7 +19,7 @@ import numpy as np
 from ._arrays import Memory, as_torch
 from ._elements import numpy_type
 from ._library import ELEMENTS, INTERRUPTED, ROLES, Library, Options, Tensor, TrainerError
-from ._model import Model
+from ._model import Model, name_entries
 
 _KEPT = []  # memory that a stuck kernel may still read
 
@@ -336,10 +336,10 @@ class Trainer:
         if not hasattr(batch, "keys"):
             if not isinstance(batch, (tuple, list)):
                 raise TypeError(f"expects a batch as a dict by name or a sequence, got {type(batch).__name__}")
-            given = self._given if len(batch) == len(self._given) else names
-            if len(batch) != len(given):
+            named = name_entries(batch, self._given, names)
+            if named is None:
                 raise ValueError(f"expects a batch of {len(names)}, {', '.join(names)}, got {len(batch)} arrays")
-            batch = dict(zip(given, batch))
+            batch = named
         for name in batch:
             if name not in self._inputs and name not in self._given:
                 raise ValueError(f"expects a batch of {', '.join(names)}, got {name!r}{_near(name, names)}")

@@ -150,24 +150,10 @@ SourceModule::State::transform(const pp::PipelineOptions &options) {
   return runPasses(module->clone(), options);
 }
 
-/// Takes out the shardings that a model says itself.
-static void dropShardings(mlir::ModuleOp module) {
-  module.walk([](mlir::func::FuncOp function) {
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      function.removeArgAttr(i, pp::attrs::kSharding);
-    for (unsigned i = 0; i < function.getNumResults(); ++i)
-      function.removeResultAttr(i, pp::attrs::kSharding);
-  });
-  module.walk([](pp::ShardingConstraintOp constraint) {
-    constraint.getResult().replaceAllUsesWith(constraint.getOperand());
-    constraint.erase();
-  });
-}
-
 /// Removes the mesh, and everything that refers to it, from a level 1 module
 /// and its plan. One device gets the threads of all.
 static void moveToOneDevice(mlir::ModuleOp module) {
-  dropShardings(module);
+  module.walk(pp::dropShardings);
   auto plan = module->getAttrOfType<pp::PlanAttr>(pp::attrs::kPlan);
   auto mesh = pp::MeshAttr::get(module.getContext(), {});
   const int64_t threads =
@@ -416,7 +402,7 @@ Status SourceModule::adoptPlan(const std::string &text) {
   mlir::ModuleOp module = *state->module;
   module->setAttr(pp::attrs::kPlan, plan);
   // A program that was edited may be on another mesh.
-  dropShardings(module);
+  module.walk(pp::dropShardings);
   if (pp::MeshOp old = pp::lookupMesh(module))
     old->erase();
   mlir::OpBuilder builder = mlir::OpBuilder::atBlockBegin(module.getBody());

@@ -122,6 +122,10 @@ void setArgAttrs(mlir::func::FuncOp main, llvm::StringRef name,
 void setResultAttrs(mlir::func::FuncOp main, llvm::StringRef name,
                     llvm::ArrayRef<mlir::Attribute> values);
 
+/// Removes the shardings that a model states, which change no value: those of
+/// arguments and results, and constraints.
+void dropShardings(mlir::func::FuncOp main);
+
 /// Marks result `index`; setSignature() marks many at once.
 void setResult(mlir::func::FuncOp main, unsigned index, Role role,
                llvm::StringRef name);

@@ -19,26 +19,6 @@ namespace pp {
 #include "pp/Transforms/Passes.h.inc"
 } // namespace pp
 
-/// Removes what changes no value.
-static void dropShardings(func::FuncOp function) {
-  for (auto constraint :
-       llvm::make_early_inc_range(function.getOps<ShardingConstraintOp>())) {
-    constraint.replaceAllUsesWith(constraint.getOperand());
-    constraint.erase();
-  }
-  auto without = [](SmallVector<DictionaryAttr> entries) {
-    for (DictionaryAttr &entry : entries)
-      if (entry.contains(attrs::kSharding)) {
-        NamedAttrList kept(entry);
-        kept.erase(attrs::kSharding);
-        entry = kept.getDictionary(entry.getContext());
-      }
-    return entries;
-  };
-  function.setAllArgAttrs(without(getAllArgAttrs(function)));
-  function.setAllResultAttrs(without(getAllResultAttrs(function)));
-}
-
 namespace {
 struct DigestModelPass : pp::impl::DigestModelBase<DigestModelPass> {
   void runOnModule() override {

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from ._elements import NUMPY, numpy_type
+from ._elements import NUMPY, TORCH, numpy_type
 
 ELEMENT_OF = {kind: name for name, kind in NUMPY.items()}
 
@@ -75,8 +75,8 @@ class Memory:
             self.array = self.array.astype(wanted)
             self.copied += self.array.nbytes
             return
-        raise TypeError(f"{name}: expects elements of {element}, got {self.given}: convert them, for example by "
-                        f"array.astype({str(wanted)!r})")
+        way = f"tensor.to({TORCH[element]})" if self.given.startswith("torch.") else f"array.astype({str(wanted)!r})"
+        raise TypeError(f"{name}: expects elements of {element}, got {self.given}: convert them, for example by {way}")
 
     def _lay_out(self):
         if not self.array.flags.c_contiguous:

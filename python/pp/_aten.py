@@ -11,6 +11,7 @@ import functools
 import math
 
 from ._elements import FLOATS
+from ._layout import split_and_merged
 from ._text import Value
 
 OPS = {}  # name of an ATen op, "add.Tensor" -> function
@@ -114,6 +115,8 @@ def power(x, out, a, exponent):
 
 @op("pow.Tensor_Tensor", "pow.Scalar")
 def power_of_tensors(x, out, a, b):
+    if out.element not in FLOATS:
+        x.fail("integers to the power of integers have no form in pp: convert one of them to a float")
     return x.graph.binary("pow", operand(x, out, a), operand(x, out, b))
 
 
@@ -343,6 +346,12 @@ def full_like(x, out, a, *args, **_):
 
 @op("view.default", "unsqueeze.default", "squeeze.dims")
 def reshape(x, out, a, *_):
+    """A parameter that is only read with dimensions split is stored so."""
+    parts = split_and_merged(a.shape, out.shape) if x.is_used_once(a) else None
+    if parts is not None and all(len(before) == 1 for before, _ in parts):
+        if a.shape != out.shape:
+            x.store_as(a, out.shape)
+        return a
     return x.graph.reshape(a, out.shape)
 
 
@@ -431,12 +440,12 @@ def mean(x, out, a, dimensions=None, keep=False, dtype=None):
     return x.graph.mean(x.graph.convert(a, out.element), all_or(dimensions, a.rank), keep)
 
 
-@op("amax.default")
+@op("amax.default", "max.default")
 def amax(x, out, a, dimensions=None, keep=False):
     return x.graph.reduce("max", a, all_or(dimensions, a.rank), keep)
 
 
-@op("amin.default")
+@op("amin.default", "min.default")
 def amin(x, out, a, dimensions=None, keep=False):
     return x.graph.reduce("min", a, all_or(dimensions, a.rank), keep)
 

@@ -10,6 +10,7 @@ NAMES = {"f64": ("float64", "F64"), "f32": ("float32", "F32"), "bf16": ("bfloat1
          "i64": ("int64", "I64"), "i32": ("int32", "I32"), "i8": ("int8", "I8"), "i1": ("bool", "BOOL")}
 FLOATS = "bf16", "f16", "f32", "f64"
 SAFETENSORS = {name: stored for name, (_, stored) in NAMES.items()}
+TORCH = {name: f"torch.{its}" for name, (its, _) in NAMES.items()}
 # NumPy has no bf16 of its own.
 NUMPY = {name: np.dtype(its) for name, (its, _) in NAMES.items() if name != "bf16"}
 

@@ -29,11 +29,15 @@ STOP = torch.ops.pp.stop_gradient.default
 
 
 def keep_stops(program):
-    """Changes the graph of an exported program in place."""
-    kinds = torch.export.graph_signature.InputKind
+    """Changes the graph of an exported program in place. Returns whether a trained
+    parameter reaches its loss."""
+    kinds, signature = torch.export.graph_signature, program.graph_signature
     nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
-    trained = {node for node, spec in zip(nodes, program.graph_signature.input_specs) if spec.kind == kinds.PARAMETER}
-    _mark(program.graph_module, trained)
+    trained = {node for node, spec in zip(nodes, signature.input_specs)
+               if spec.kind == kinds.InputKind.PARAMETER and program.state_dict[spec.target].requires_grad}
+    found = _mark(program.graph_module, trained)
+    return any(reached for reached, spec in zip(found, signature.output_specs)
+               if spec.kind == kinds.OutputKind.USER_OUTPUT)
 
 
 def _mark(module, reached):
@@ -54,9 +58,14 @@ def _mark(module, reached):
             _mark_region(module, node, reached)
         elif node.target is operator.getitem and "wrap_with_" in getattr(node.args[0].target, "__name__", ""):
             pass  # _mark_region has said it
-        elif node.target is not STOP:
+        elif node.target is not STOP and _has_floats(node.meta.get("val")):
             reached.add(node)
     raise AssertionError("a graph without results")
+
+
+def _has_floats(value):
+    leaves = torch.utils._pytree.tree_leaves(value)
+    return any(not isinstance(leaf, torch.Tensor) or leaf.is_floating_point() for leaf in leaves)
 
 
 def _mark_region(module, node, reached):

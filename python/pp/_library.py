@@ -81,6 +81,7 @@ FUNCTIONS = {
     "pprt_steps": (c_uint64, c_void_p),
     "pprt_save_checkpoint": (c_int, c_void_p, c_char_p),
     "pprt_resume": (c_int, c_void_p, c_char_p),
+    "pprt_warning": (c_char_p, c_void_p),
 }
 
 

@@ -23,6 +23,16 @@ def name_entries(batch, given, names):
     return dict(zip(order, batch)) if len(batch) == len(order) else None
 
 
+def unwrapped(module):
+    """The module that torch.compile and DataParallel wrap, whose names are those of its files."""
+    while True:
+        is_parallel = type(module).__name__ in ("DataParallel", "DistributedDataParallel")
+        inner = module.module if is_parallel else getattr(module, "_orig_mod", None)
+        if inner is None:
+            return module
+        module = inner
+
+
 class Model:
     """A module of level 1 with the values of its parameters and states."""
 

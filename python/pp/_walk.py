@@ -177,8 +177,11 @@ class Walker:
         except ExportError:
             raise
         except Exception as error:
-            self.fail(f"{node.target} with these arguments has no form in pp ({type(error).__name__}: {error}): "
-                      "write it with other ops")
+            types = ", ".join(leaf.type for leaf in leaves if isinstance(leaf, Value))
+            try:
+                self.fail(f"{node.target} of {types} has no form in pp with these arguments: write it with other ops")
+            except ExportError as refusal:
+                raise refusal from error
         self.check(result, out)
         return result
 

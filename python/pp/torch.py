@@ -16,10 +16,11 @@ import warnings
 
 from . import _images, _indexing, _nn  # noqa: F401 (fill the table)
 from ._aten import OPS
+from ._attention import batch_first
 from ._elements import FLOATS, SAFETENSORS
 from ._experts import on_all_tokens
 from ._gradients import NOT_THE_USERS, keep_stops, no_own_gradients
-from ._model import Model
+from ._model import Model, unwrapped
 from ._text import quote
 from ._walk import ExportError, Walker, element_of, tensor_bytes
 
@@ -60,14 +61,19 @@ def export(module, loss=None, example_batch=(), *, labels=1, dims=None):
     left it. If labels of the example batch are ignored (-100), any may be;
     otherwise none but those that the model itself pads.
     """
-    module = getattr(module, "_orig_mod", module)  # what torch.compile wraps
+    module = unwrapped(module)
     batch = _Batch(module, loss, example_batch, labels)
+    if unknown := [name for name in dims or () if name not in batch.names]:
+        raise ExportError(f"expects dims of tensors of the batch, {batch.names}, got {unknown}")
     step = _Step(module, loss, batch)
-    program = _trace(step, batch)
+    program, has_gradient = _trace(step, batch)
     walker = Walker(type(module).__name__, OPS)
     tensors = _declare(walker, program, step, batch, dims or {})
     outputs = walker.run(program.graph_module)
     _declare_results(walker, program, batch, outputs)
+    if not has_gradient:
+        raise ExportError("expects a loss with a gradient, got one that no trained parameter reaches: look for detach(), "
+                          "torch.no_grad(), argmax, and parameters with requires_grad=False")
     walker.finish()
     used = {walker.names[value] for value in walker.graph.used() if value in walker.names}
     text = walker.graph.print(f"{type(module).__name__}, by pp.torch.export of PyTorch {torch.__version__}")
@@ -141,8 +147,8 @@ def _trace(step, batch):
     told, said = logging.root.manager.disable, io.StringIO()
     try:
         logging.disable(logging.ERROR)  # what it logs and prints comes as the exception, too
-        with torch.enable_grad(), on_all_tokens(step), no_own_gradients(step), warnings.catch_warnings(), \
-                contextlib.redirect_stderr(said):
+        with torch.enable_grad(), on_all_tokens(step), batch_first(), no_own_gradients(step), \
+                warnings.catch_warnings(), contextlib.redirect_stderr(said):
             warnings.simplefilter("ignore")  # about weights that an LSTM keeps in a list
             program = torch.export.export(step, tuple(batch.tensors), strict=False)
         table = torch.export.default_decompositions()
@@ -150,8 +156,8 @@ def _trace(step, batch):
             packet, overload = name.split(".")
             table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
         sys.stderr.write(said.getvalue())
-        keep_stops(program)
-        return program.run_decompositions(table)
+        has_gradient = keep_stops(program)
+        return program.run_decompositions(table), has_gradient
     except ExportError:
         raise
     except Exception as error:

@@ -11,6 +11,7 @@
 import ctypes
 import os
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_size_t, c_uint32, c_uint64, c_void_p
 
@@ -19,7 +20,7 @@ import numpy as np
 from ._arrays import Memory, as_torch
 from ._elements import numpy_type
 from ._library import ELEMENTS, INTERRUPTED, ROLES, Library, Options, Tensor, TrainerError
-from ._model import Model, name_entries
+from ._model import Model, name_entries, unwrapped
 
 _KEPT = []  # memory that a stuck kernel may still read
 
@@ -193,6 +194,7 @@ class Trainer:
         """Puts the trained values into a PyTorch module, in place: parameters, and the
         buffers that are states. Returns it."""
         self._check_open()
+        given, module = module, unwrapped(module)
         if not hasattr(module, "named_parameters"):
             raise TypeError(f"expects a torch.nn.Module, got {type(module).__name__}; of a model of JAX, trees() "
                             "returns params")
@@ -209,7 +211,7 @@ class Trainer:
             for name, value in values.items():
                 if name in named:
                     named[name].copy_(torch.as_tensor(value))
-        return module
+        return given
 
     def trees(self):
         """The trained values as the pytrees that JAX's model was exported of: params, or params and states."""
@@ -227,10 +229,13 @@ class Trainer:
         self._run(self._library.pprt_save_checkpoint, self._session, _path(folder))
 
     def resume(self, path):
-        """Before the first step: goes on from a checkpoint, or from the newest of a folder, of any plan."""
+        """Before the first step: goes on from a checkpoint, or from the newest of a folder, of any plan. If the newest
+        is damaged, warns and goes on from an earlier one."""
         if self._has_begun:
             raise TrainerError("expects resume() before the first step, got a trainer that has begun", 2)
         self._run(self._library.pprt_resume, self._session, _path(path))
+        if warning := self._library.pprt_warning(self._session).decode():
+            warnings.warn(warning, stacklevel=2)
 
     def save_artifact(self, path):
         """Writes the program as a .ppx file, which pp-run takes. Compiles anew."""

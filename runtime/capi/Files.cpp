@@ -103,12 +103,12 @@ int pprt_resume(pprt_session *session, const char *path) {
       return refuseSeveral("pprt_resume");
     if (session->hasBegun)
       return refuse("pprt_resume called after pprt_begin");
-    Expected<host::Checkpoint> checkpoint = host::Checkpoint::open(path);
+    Expected<host::Checkpoint> checkpoint =
+        host::Checkpoint::openWhole(path, session->warning);
     if (!checkpoint)
       return report(checkpoint.status());
-    Status status = checkpoint->checkFiles();
-    if (status.ok())
-      status = checkpoint->expect(session->artifact(), /*ofModelAlone=*/false);
+    Status status =
+        checkpoint->expect(session->artifact(), /*ofModelAlone=*/false);
     if (status.ok())
       status = checkpoint->load(*session->session, /*ofModelAlone=*/false);
     if (!status.ok())
@@ -120,4 +120,8 @@ int pprt_resume(pprt_session *session, const char *path) {
         session->hasValues[i] = true;
     return PPRT_OK;
   });
+}
+
+const char *pprt_warning(const pprt_session *session) {
+  return session ? session->warning.c_str() : "";
 }

@@ -28,6 +28,7 @@ struct pprt_session {
   std::vector<uint8_t> hasValues; ///< by argument
   uint64_t seed = 0;              ///< of the initializers
   uint64_t steps = 0;             ///< done, here or before
+  std::string warning;            ///< of the last pprt_resume()
   bool hasBegun = false;
   bool hasOutputs = false;  ///< whether a step has succeeded
   bool lacksMemory = false; ///< a call has left it in an undefined state

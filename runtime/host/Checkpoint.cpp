@@ -45,6 +45,29 @@ Expected<Checkpoint> Checkpoint::open(const std::string &path) {
   return Checkpoint(folder, std::move(*index));
 }
 
+Expected<Checkpoint> Checkpoint::openWhole(const std::string &path,
+                                           std::string &warning) {
+  const auto openAt = [](const std::string &place) {
+    Expected<Checkpoint> found = open(place);
+    if (found)
+      if (Status status = found->checkFiles(); !status.ok())
+        return Expected<Checkpoint>(status);
+    return found;
+  };
+  warning.clear();
+  Expected<Checkpoint> newest = openAt(path);
+  if (newest || newest.status().code() != ExitCode::badParameters)
+    return newest;
+  const Expected<std::vector<uint64_t>> steps = stepsOf(path);
+  for (size_t left = steps ? steps->size() : 0; left > 1; --left)
+    if (Expected<Checkpoint> earlier =
+            openAt(stepFolder(path, (*steps)[left - 2]))) {
+      warning = newest.status().message() + "; goes on from " + earlier->path();
+      return earlier;
+    }
+  return newest;
+}
+
 Expected<SafeTensors> Checkpoint::openFile(uint32_t rank) const {
   const std::string path = folder + "/" + rankFile(rank);
   Expected<SafeTensors> file = SafeTensors::open(path);

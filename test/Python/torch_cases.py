@@ -234,6 +234,36 @@ def frozen():
     return module, F.cross_entropy, batches(make), {"plans": ("dp=2", "pp=2", "dp=2 zero=3")}
 
 
+class Translator(torch.nn.Module):
+    """PyTorch's own transformer: attention to itself, to another sequence, and one
+    that returns its weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(VOCABULARY, 16)
+        self.transformer = torch.nn.Transformer(16, 4, 2, 2, 32, dropout=0.0, batch_first=True)
+        self.last = torch.nn.MultiheadAttention(16, 4, kdim=16, vdim=32)
+        self.head = torch.nn.Linear(16, VOCABULARY)
+
+    def forward(self, input_ids, padding, target_ids):
+        mask = torch.nn.Transformer.generate_square_subsequent_mask(SEQUENCE, dtype=self.head.weight.dtype)
+        h = self.transformer(self.embedding(input_ids), self.embedding(target_ids), tgt_mask=mask, tgt_is_causal=True,
+                             src_key_padding_mask=padding, memory_key_padding_mask=padding)
+        t = h.transpose(0, 1)
+        y, weights = self.last(t, t, torch.cat([t, t], -1))
+        return self.head(h + y.transpose(0, 1)) + weights.mean(-1, keepdim=True)
+
+
+@case
+def translator():
+    def make(g):
+        ids, target, labels = (torch.randint(0, VOCABULARY, (BATCH, SEQUENCE), generator=g) for _ in range(3))
+        return {"input_ids": ids, "padding": torch.arange(SEQUENCE).expand(BATCH, -1) >= SEQUENCE - 2,
+                "target_ids": target, "labels": labels}
+    return randomize(Translator()), each_token, batches(make), {
+        "plans": ("dp=2", "tp=2", "pp=2 microbatches=2", "dp=2 zero=3", "dp=2 tp=2 microbatches=2")}
+
+
 @case
 def operations():
     def make(g):

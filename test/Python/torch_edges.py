@@ -92,6 +92,8 @@ CASES = [
     ("relu6", lambda p, x: (F.relu6(p) * x).sum(), BENDS, LINE, None),
     ("hardtanh to 1", lambda p, x: (torch.nn.Hardtanh(0, 1)(p) * x).sum(), BENDS, LINE, None),
     ("sinc", lambda p, x: (torch.sinc(p) * x).sum(), BENDS, LINE, None),
+    ("max and min of all", lambda p, x: (p.max() * x[0] + p.min() * x[1]), ROWS, LINE, None),
+    ("integers to the power of integers", lambda p, x: (p * (2 ** x.long())).sum(), LINE, LINE, "convert one of them"),
     ("argmax of all", lambda p, x: (p * p.argmax()).sum() * x[0], ROWS, LINE, None),
     ("smallest integers", smallest, LINE, torch.full((12,), -1.0, dtype=torch.float64), None),
     ("NaN behind all", behind_all, LINE, torch.full((12,), NAN, dtype=torch.float64), None),

@@ -86,6 +86,9 @@ def cases():
         HERE + "at Layer: result 1 of aten.max_pool.* has no form"
     yield torch.nn.Identity(), plain, (X.to(torch.int16), LABELS), 'input "input": expects one of .* got torch.int16'
     yield Layer(identity), plain, ([X], LABELS), 'expects tensors in the example batch, got list of tensors for "x"'
+    for loss in lambda h, _: h.detach().mean(), lambda h, _: h.argmax(1).double().mean():
+        yield Layer(identity), loss, batch, r"a loss with a gradient, got one that no trained parameter reaches.*detach\(\)"
+    yield Layer(identity).requires_grad_(False), plain, batch, "a loss with a gradient, got one that no trained"
     yield Parts(), plain, batch, "memory of their own, got .* that is a part or view"
     yield SameName(), plain, batch, 'one argument of each name, got two of "x": rename'
     hooked = Layer(identity)

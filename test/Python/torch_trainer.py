@@ -89,7 +89,7 @@ def check(make, dtype):
                 PROBLEMS.append(f"{trainer.copied} bytes of {list(batch)} are copied")
         if any(not isinstance(tensor, torch.Tensor) for tensor in trainer.parameters().values()):
             PROBLEMS.append("parameters are no tensors")
-        trainer.copy_to(ours)
+        trainer.copy_to(torch.nn.DataParallel(torch.compile(ours)))
         if dtype is torch.float32:
             trainer.verify(batches[0])
     judge("parameters", differences(*({n: p.detach() for n, p in m.named_parameters()} for m in (ours, module)))[0], BOUNDS[dtype])

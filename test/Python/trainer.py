@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 
 import peers
 
@@ -182,6 +183,13 @@ def check_files():
             expect(other.steps == 1, "a checkpoint has its step")
             expect(all(np.array_equal(v, after[n]) for n, v in other.parameters().items()), "and parameters")
             expect(abs(other.step(BATCH) - next_loss) < 1e-5, "and goes on under another plan")
+            other.save_checkpoint(path("run"))
+        newest = next(f.path for f in os.scandir(path("run/step-2")) if f.name.endswith(".safetensors"))
+        os.truncate(newest, 100)
+        with open_trainer() as other, warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            other.resume(path("run"))
+            expect(other.steps == 1 and len(said) == 1 and "goes on from" in str(said[0].message), "but not a damaged one")
         with open_trainer(parameters=path("after.safetensors")) as other:
             expect(all(np.array_equal(v, after[n]) for n, v in other.parameters().items()), "a file of parameters")
         with open_trainer(parameters=after) as other:

@@ -18,6 +18,8 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
+#include <array>
+#include <functional>
 
 using namespace pp::opt;
 namespace cl = llvm::cl;
@@ -234,6 +236,11 @@ pp::opt::parseCommandLine(int argc, char **argv,
   result.labels.assign(labels.begin(), labels.end());
   result.states.assign(states.begin(), states.end());
   result.keepsShardings = keepShardings;
+  const std::array<std::reference_wrapper<const cl::Option>, 4> ofImports = {
+      inputs, labels, states, keepShardings};
+  for (const cl::Option &option : ofImports)
+    if (option.getNumOccurrences() && result.importOption.empty())
+      result.importOption = option.ArgStr.str();
   result.emit = emit;
   result.evaluates = evaluate;
   result.predict = predict;

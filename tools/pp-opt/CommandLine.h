@@ -26,6 +26,8 @@ struct CommandLine {
   /// The roles of an imported model's arguments.
   std::vector<std::string> inputs, labels, states;
   bool keepsShardings = true;
+  /// The first option given that only an import reads; empty: none.
+  std::string importOption;
   /// The kind of `output`.
   Emit emit = Emit::MLIR;
   /// Whether programs evaluate, and the value that they return then; empty:

@@ -136,6 +136,13 @@ int main(int argc, char **argv) {
                        (options->importAs == Import::Auto &&
                         pp::isStableHLO(input->getBuffer()));
 
+  if (!imports && !options->importOption.empty())
+    return fail("--" + options->importOption +
+                    " has an effect with models that are imported, got " +
+                    options->input +
+                    ", a module of pp, whose pp.role and pp.sharding say it",
+                ExitCode::usage);
+
   // A pass list that cannot be read is no fault of the module.
   bool isUnderstood = true;
   config.setPassPipelineSetupFn([&, list = config](mlir::PassManager &manager) {

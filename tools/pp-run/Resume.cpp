@@ -25,28 +25,6 @@ static void tell(const Options &options, const World &world,
     std::cerr << "pp-run: note: " << text << std::endl;
 }
 
-/// The checkpoint that --resume means; in process 0. If the newest of a folder
-/// is damaged, an earlier one.
-static Expected<Checkpoint> findCheckpoint(const Options &options) {
-  Expected<Checkpoint> newest = Checkpoint::open(options.resume);
-  if (newest)
-    if (Status status = newest->checkFiles(); !status.ok())
-      newest = Expected<Checkpoint>(status);
-  if (newest || newest.status().code() != ExitCode::badParameters)
-    return newest;
-  const Expected<std::vector<uint64_t>> steps = stepsOf(options.resume);
-  for (size_t left = steps ? steps->size() : 0; left > 1; --left) {
-    Expected<Checkpoint> earlier =
-        Checkpoint::open(stepFolder(options.resume, (*steps)[left - 2]));
-    if (!earlier || !earlier->checkFiles().ok())
-      continue;
-    std::cerr << "pp-run: warning: " << newest.status().message()
-              << "; goes on from " << earlier->path() << std::endl;
-    return earlier;
-  }
-  return newest;
-}
-
 Expected<Resumed> pp::run::openCheckpoint(Options &options, World &world,
                                           const ppx::ArtifactT &artifact) {
   const bool isFirst = world.process() == 0;
@@ -64,7 +42,11 @@ Expected<Resumed> pp::run::openCheckpoint(Options &options, World &world,
       options.resume = options.checkpoint;
   }
   if (isFirst && status.ok() && !options.resume.empty()) {
-    Expected<Checkpoint> opened = findCheckpoint(options);
+    std::string warning;
+    Expected<Checkpoint> opened =
+        Checkpoint::openWhole(options.resume, warning);
+    if (!warning.empty())
+      std::cerr << "pp-run: warning: " << warning << std::endl;
     status = opened.status();
     if (opened)
       status = opened->expect(artifact, options.resumesParametersOnly);

@@ -401,6 +401,9 @@ LogicalResult Differentiator::run() {
     Operation *last = terminator->getPrevNode();
     contributions[loss].push_back(seedOf(loss));
     markSince(last, static_cast<int64_t>(forwardOps.size()) - 1);
+  } else if (!varied.empty()) {
+    main.emitWarning("no parameter changes: none reaches the loss, or only "
+                     "through pp.stop_gradient, integers or comparisons");
   }
   for (Operation *op : llvm::reverse(forwardOps))
     if (failed(differentiate(op)))

@@ -217,8 +217,11 @@ uint64_t pprt_steps(const pprt_session *session);
    running process must not use the folder. A session of one process. */
 int pprt_save_checkpoint(const pprt_session *session, const char *folder);
 /* Before pprt_begin: sets all parameters and states, and the number of steps
-   done, from a checkpoint or the newest one of a folder. */
+   done, from a checkpoint or the newest one of a folder; if that one is
+   damaged, from an earlier one, and pprt_warning says so. */
 int pprt_resume(pprt_session *session, const char *path);
+/* What the last pprt_resume warned of; empty: nothing. Valid until the next. */
+const char *pprt_warning(const pprt_session *session);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 // No gradient flows through stop_gradient, integers or comparisons.
-// RUN: pp-opt %s --pp-differentiate | FileCheck %s
+// RUN: pp-opt %s --pp-differentiate --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: func.func @main
 func.func @main(%t: tensor<4xi32> {pp.role = #pp.role<input>, pp.name = "t"},
@@ -16,4 +16,14 @@ func.func @main(%t: tensor<4xi32> {pp.role = #pp.role<input>, pp.name = "t"},
   // CHECK: %[[DW:.*]] = pp.scatter_add %{{.*}}[%{{.*}}], %[[DG]]
   // CHECK: return %{{.*}}, %[[DW]]
   return %l : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @main
+// expected-warning@+1 {{no parameter changes: none reaches the loss}}
+func.func @main(%w: tensor<f32> {pp.role = #pp.role<param>, pp.name = "w"}) -> tensor<f32> {
+  // CHECK: return %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32>
+  %s = pp.stop_gradient %w : tensor<f32>
+  return %s : tensor<f32>
 }

@@ -63,6 +63,10 @@ public:
   /// Opens a checkpoint, or the newest one of a folder of them. Fails
   /// (badParameters) if there is none.
   static Expected<Checkpoint> open(const std::string &path);
+  /// The same of those whose files checkFiles() takes: if the newest one of a
+  /// folder is damaged, an earlier one. `warning` says so, or is empty.
+  static Expected<Checkpoint> openWhole(const std::string &path,
+                                        std::string &warning);
   /// Fails (badParameters) if a file is missing or damaged, as far as that is
   /// visible without reading its tensors.
   Status checkFiles() const;

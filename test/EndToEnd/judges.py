@@ -133,12 +133,13 @@ def main():
                 if code or found["judge"] != judge or found["class"] != "low precision":
                     errors.append(f"{name}.mlir [{goal}]: expects its type as it is on one device, "
                                   f"got exit {code}: {found}")
-        # Batch norm of two samples, at rest 2 x 2 pixels, loses four digits of f64. That is measured,
-        # and an epsilon that is a ten millionth too large is seen for all that.
+        # Batch norm of two samples, at rest 2 x 2 pixels, loses four digits of f64. Where that is
+        # more than the fixed bound, it is measured, and an epsilon that is a ten millionth too large
+        # is seen on any processor.
         tools.call("pp-model", *TWO_SAMPLES.split(), "-o", "two.mlir").check_returncode()
         code, found = verify("two.mlir", "tp=2 optimizer=adamw lr=1e-3")
-        if code or found["class"] != "measured":
-            errors.append(f"two.mlir: expects to be measured, got exit {code}: {found}")
+        if code or found["class"] not in ("measured", "exact"):
+            errors.append(f"two.mlir: expects to pass, got exit {code}: {found}")
         tools.call("pp-opt", "two.mlir", "--pp-parallelize=tp=2 stop-after=spmd", "-o",
                    "spmd.mlir").check_returncode()
         text = (folder / "spmd.mlir").read_text()
@@ -150,7 +151,7 @@ def main():
                 errors.append(f"{name} of two.mlir: expects exit {expected}, got "
                               f"{done.returncode}: {done.stdout}{done.stderr}")
         # By chance f32 may be far better on one device than in parts, and bf16 has no digit left: what
-        # cannot be told the table says. A sum over dp that is none is refused all the same.
+        # cannot be told the table says. Sums over dp that are none are refused all the same.
         for kind, seed in ("f32", 3), ("f32", 4), ("bf16", 4):
             tools.call("pp-model", *TWO_SAMPLES.replace("f64", kind).split(), "-o",
                        "two.mlir").check_returncode()
@@ -161,13 +162,13 @@ def main():
                               f"{done.returncode}: {done.stdout}{done.stderr}")
             tools.call("pp-opt", "two.mlir", "--pp-parallelize=dp=2 optimizer=sgd lr=1e-2 "
                        "stop-after=spmd", "-o", "spmd.mlir").check_returncode()
-            head, sum_, tail = (folder / "spmd.mlir").read_text().rpartition("all_reduce sum")
-            (folder / "wrong.mlir").write_text(f"{head}all_reduce max{tail}")
+            text = (folder / "spmd.mlir").read_text()
+            (folder / "wrong.mlir").write_text(text.replace("all_reduce sum", "all_reduce max"))
             done = tools.call("pp-run", "wrong.mlir", "--verify", "--reference=two.mlir",
                               "--steps=2", f"--seed={seed}", "--quiet")
-            if not sum_ or done.returncode != 7:
-                errors.append(f"the last sum of two samples of {kind} as a maximum: expects exit 7, "
-                              f"got {done.returncode}: {done.stdout}{done.stderr}")
+            if done.returncode != 7:
+                errors.append(f"sums of two samples of {kind} as maxima: expects exit 7, got "
+                              f"{done.returncode}: {done.stdout}{done.stderr}")
         # A wrong program is refused for all that rounding allows. Tanh is saturated by so large
         # a step, and f32 loses half of its digits in six layers, on any processor.
         tools.call("pp-model", "mlp", "--layers=6", "-o", "saturated.mlir").check_returncode()

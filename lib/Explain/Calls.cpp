@@ -170,7 +170,7 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
       call.phase = collective.getPhase();
       call.tensors = collective.getSlots().size() / 2;
       ArrayRef<int64_t> stages = collective.getStages();
-      const int64_t own = collective.getStage();
+      const int64_t own = ranks.stage(written.ranks.front());
       // Over stages a group has ranks of all of them.
       const bool isOverStages =
           mesh.getStageAxis() &&

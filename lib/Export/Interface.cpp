@@ -96,7 +96,7 @@ static void writeTensor(OStream &json, MeshAttr mesh, const Tensor &tensor) {
                        : ShardingAttr(),
                   tensor.local.getRank());
     for (StringRef key : {attrs::kUnpaddedShape, attrs::kStoredShape,
-                          attrs::kStoredOrder, attrs::kStages})
+                          attrs::kStoredOrder, attrs::kPositions})
       if (auto values = dyn_cast_or_null<DenseI64ArrayAttr>(get(key)))
         writeInts(json, key.substr(StringRef("pp.").size()), values);
     if (auto init = dyn_cast_or_null<InitAttr>(get(attrs::kInit)))

@@ -70,7 +70,7 @@ void PipelineWriter::nameArguments() {
 }
 
 LogicalResult PipelineWriter::writeFragment(FragmentOp op) {
-  const int64_t stage = op.getStage();
+  const int64_t stage = op.getHolder();
   Block &body = op.getBody().front();
   for (auto [inside, outside] :
        llvm::zip_equal(body.getArguments(), op.getOperands()))

@@ -49,6 +49,7 @@ constexpr Entry entries[] = {
     {attrs::kKind, is<KindAttr>, "#pp.kind<...>"},
     {attrs::kOrigin, isInteger, "an i64 integer"},
     {attrs::kStages, is<DenseI64ArrayAttr>, kIntegers},
+    {attrs::kPositions, is<DenseI64ArrayAttr>, kIntegers},
     {attrs::kShardings, areShardings, "[#pp.sharding<...>, ...]"},
     {attrs::kInShards, is<BoolAttr>, "a boolean"},
     {attrs::kRole, is<RoleAttr>, "#pp.role<...>"},

@@ -288,6 +288,13 @@ void pp::setStages(Operation *op, ArrayRef<int64_t> stages) {
   op->setAttr(attrs::kStages, DenseI64ArrayAttr::get(op->getContext(), stages));
 }
 
+SmallVector<int64_t> pp::getPositions(func::FuncOp main, MeshAttr mesh) {
+  if (auto schedule = main->getAttrOfType<ScheduleAttr>(attrs::kSchedule))
+    return schedule.getPositions();
+  const MeshAxisAttr axis = mesh.getStageAxis();
+  return llvm::to_vector(llvm::seq<int64_t>(axis ? axis.getSize() : 1));
+}
+
 bool pp::isGraphOp(Operation *op) {
   return isa_and_present<PPDialect>(op->getDialect()) && !isCollective(op) &&
          !isa<MeshOp, AxisIndexOp, AccumulateOp, AllSliceOp, FragmentOp,

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "pp/IR/Model.h"
 #include "pp/IR/PP.h"
 
 using namespace mlir;
@@ -47,7 +48,24 @@ static void printOptionalReduction(OpAsmPrinter &printer, Operation *,
 #define GET_OP_CLASSES
 #include "pp/IR/PPOps.cpp.inc"
 
+void FragmentOp::build(OpBuilder &builder, OperationState &state,
+                       TypeRange outputs, Phase phase, int64_t stageOrPosition,
+                       int64_t holder, ValueRange operands) {
+  const bool isOfStage = !isOncePerStep(phase);
+  const IntegerAttr number = builder.getI64IntegerAttr(holder);
+  build(builder, state, outputs, phase,
+        isOfStage ? builder.getI64IntegerAttr(stageOrPosition) : IntegerAttr(),
+        isOfStage && stageOrPosition == holder ? IntegerAttr() : number,
+        operands);
+}
+
 LogicalResult FragmentOp::verify() {
+  const bool isOfStage = !isOncePerStep(getPhase());
+  if (isOfStage != getStage().has_value() || (!isOfStage && !getPosition()))
+    return emitOpError() << "expects a "
+                         << (isOfStage ? "stage" : "position and no stage")
+                         << " for phase " << stringifyPhase(getPhase())
+                         << " (fragment_c2)";
   Block &body = getBody().front();
   if (body.getArgumentTypes() != getOperandTypes())
     return emitOpError() << "expects block arguments of types "

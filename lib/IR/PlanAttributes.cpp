@@ -13,6 +13,7 @@
 #include "llvm/Support/Format.h"
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace pp;
@@ -521,6 +522,52 @@ StringRef PlanAttr::getWord(PlanKey key) const {
   return word ? word.getValue() : StringRef(info.byDefault);
 }
 
+/// Calls use(position, word) for all of them.
+static void forEachWord(ArrayRef<StringAttr> positions,
+                        function_ref<void(size_t, StringRef)> use) {
+  for (auto [position, text] : llvm::enumerate(positions))
+    for (StringRef rest = text.getValue().ltrim(' '); !rest.empty();) {
+      auto [word, after] = rest.split(' ');
+      use(position, word);
+      rest = after.ltrim(' ');
+    }
+}
+
+LogicalResult
+ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr,
+                     ArrayRef<StringAttr> positions) {
+  std::string wrong;
+  forEachWord(positions, [&](size_t, StringRef word) {
+    if (wrong.empty() && !schedule::parseAction(word.str()))
+      wrong = word.str();
+  });
+  if (!wrong.empty())
+    return emitError() << "expects actions of a stage, F, B or W, and a "
+                          "micro-batch, such as 0F3, got "
+                       << wrong;
+  return success();
+}
+
+std::vector<std::vector<schedule::Action>> ScheduleAttr::getActions() const {
+  std::vector<std::vector<schedule::Action>> all(getRanks().size());
+  forEachWord(getRanks(), [&](size_t position, StringRef word) {
+    all[position].push_back(*schedule::parseAction(word.str()));
+  });
+  return all;
+}
+
+SmallVector<int64_t> ScheduleAttr::getPositions() const {
+  SmallVector<int64_t> positions(getRanks().size());
+  std::iota(positions.begin(), positions.end(), 0);
+  forEachWord(getRanks(), [&](size_t position, StringRef word) {
+    const size_t stage = schedule::parseAction(word.str())->stage;
+    if (stage >= positions.size())
+      positions.resize(stage + 1);
+    positions[stage] = int64_t(position);
+  });
+  return positions;
+}
+
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   StringAttr name;
   SmallVector<StringAttr> ranks;
@@ -530,7 +577,8 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
           [&] { return parseName(parser, ranks.emplace_back()); }) ||
       parser.parseGreater())
     return {};
-  return get(parser.getContext(), name, ranks);
+  return parser.getChecked<ScheduleAttr>(parser.getContext(), name,
+                                        ArrayRef<StringAttr>(ranks));
 }
 void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << "<" << getName() << ", [";

@@ -389,7 +389,8 @@ static LogicalResult verifyLayout(const InterfaceVerifier &value, MeshOp mesh,
   if (level && *level >= Level::Spmd)
     return value.verifyPart(mesh);
   for (StringRef name :
-       {attrs::kGlobalShape, attrs::kUnpaddedShape, attrs::kStages})
+       {attrs::kGlobalShape, attrs::kUnpaddedShape, attrs::kStages,
+        attrs::kPositions})
     if (Attribute given = value.get<Attribute>(name))
       return value.fail() << "expects no " << name << " yet, got " << given
                           << "; the passes of level 2 write it (model_c6)";

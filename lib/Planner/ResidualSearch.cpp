@@ -132,7 +132,7 @@ LogicalResult ResidualSearch::tryAll() {
     return failure();
   peaks = std::move(*measured);
   for (Stage &stage : stages) {
-    stage.tried.peak = peaks[stage.forward.getStage()];
+    stage.tried.peak = peaks[stage.forward.getHolder()];
     stage.leastPeak = std::min(stage.leastPeak, stage.tried.peak);
     if (stage.tried.peak <= limit &&
         (!stage.best || needsLess(stage.tried, *stage.best)))
@@ -182,7 +182,7 @@ LogicalResult ResidualSearch::searchBudgets() {
 SmallVector<int64_t> ResidualSearch::findLeastPeaks() const {
   SmallVector<int64_t> least = peaks;
   for (const Stage &stage : stages)
-    least[stage.graph.getStage()] = stage.leastPeak;
+    least[stage.graph.getPosition()] = stage.leastPeak;
   return least;
 }
 

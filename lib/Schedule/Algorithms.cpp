@@ -18,6 +18,9 @@ const std::vector<Algorithm> &pp::schedule::algorithms() {
        generateGPipe},
       {"1f1b", "one forward, one backward: fewer micro-batches in flight", 1, 1,
        generateOneForwardOneBackward},
+      {"interleaved-1f1b",
+       "1f1b over several stages per rank: a smaller bubble, more transfers", 2,
+       maxStages, generateInterleaved},
   };
   return table;
 }
@@ -88,23 +91,38 @@ static std::string suggestions(const std::string &name) {
   return near.empty() ? "one of " + all : near;
 }
 
+static std::string explainChunks(const Algorithm &algorithm, unsigned chunks) {
+  std::string error =
+      std::string("schedule '") + algorithm.name + "' expects " +
+      (algorithm.minChunks == algorithm.maxChunks ? "" : "at least ") +
+      std::to_string(algorithm.minChunks) +
+      (algorithm.minChunks == 1 ? " stage" : " stages") +
+      " per rank (chunks), got " + std::to_string(chunks);
+  std::string others;
+  for (const Algorithm &other : algorithms())
+    if (other.minChunks <= chunks && chunks <= other.maxChunks)
+      others += (others.empty() ? "; those that take as many: '" : ", '") +
+                std::string(other.name) + "'";
+  return error + others;
+}
+
 std::optional<Schedule> pp::schedule::generate(const std::string &name,
                                                const ScheduleProblem &problem,
                                                std::string &error) {
   for (const Algorithm &algorithm : algorithms()) {
     if (name != algorithm.name)
       continue;
-    if (!problem.check(error))
+    ScheduleProblem sized = problem;
+    if (sized.chunks == 0)
+      sized.chunks = algorithm.minChunks;
+    if (!sized.check(error))
       return std::nullopt;
-    if (problem.chunks < algorithm.minChunks ||
-        problem.chunks > algorithm.maxChunks) {
-      error = "schedule '" + name + "' expects between " +
-              std::to_string(algorithm.minChunks) + " and " +
-              std::to_string(algorithm.maxChunks) + " stages per rank, got " +
-              std::to_string(problem.chunks);
+    if (sized.chunks < algorithm.minChunks ||
+        sized.chunks > algorithm.maxChunks) {
+      error = explainChunks(algorithm, sized.chunks);
       return std::nullopt;
     }
-    Schedule schedule = algorithm.generate(problem);
+    Schedule schedule = algorithm.generate(sized);
     if (!verify(schedule, error))
       return std::nullopt;
     return schedule;

@@ -90,7 +90,7 @@ bool Verifier::checkActions() {
       if (home != rank)
         return failAt(rank, i,
                       "expects stage " + std::to_string(action.stage) +
-                          " in row " + std::to_string(home) + " only, got " +
+                          " at position " + std::to_string(home) + " only, got " +
                           print(action));
       for (const Action &needed : dependencies(schedule, action))
         if (needed.stage == action.stage && !hasSeen(needed))

@@ -426,7 +426,7 @@ LogicalResult ArtifactBuilder::addOutputs() {
     entry->padded_shape = toVector<uint64_t>(padded);
     entry->sharding = convertSharding(
         attributes.getAs<ShardingAttr>(attrs::kSharding), tensor.getRank());
-    auto stages = attributes.getAs<DenseI64ArrayAttr>(attrs::kStages);
+    auto stages = attributes.getAs<DenseI64ArrayAttr>(attrs::kPositions);
     entry->stages = stages ? toVector<uint32_t>(ArrayRef<int64_t>(stages))
                            : std::vector<uint32_t>{0};
     outputs[index] = artifact->outputs.size();

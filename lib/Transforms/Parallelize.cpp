@@ -19,7 +19,7 @@ namespace {
 constexpr StringLiteral kPlanFile = "plan", kStopAfter = "stop-after";
 
 /// Words for strategies that users of other systems may expect.
-constexpr StringLiteral unsupportedKeys[] = {"stages",  "chunks",   "staleness",
+constexpr StringLiteral unsupportedKeys[] = {"stages",   "staleness",
                                              "offload", "compress", "topology",
                                              "strategy"};
 

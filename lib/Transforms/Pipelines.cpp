@@ -102,6 +102,9 @@ static void addCutsAndSeeds(OpPassManager &manager) {
   // of it.
   manager.addPass(createSplitConstants());
 
+  // The order says how many stages there are, and where they lie.
+  manager.addPass(createSchedule());
+
   // Stages first: the cut looks at whole layers, which a partitioned graph no
   // longer shows, and a cut value has one sharding on both sides.
   manager.addPass(createCutStages());
@@ -150,10 +153,11 @@ static void addRematerialization(OpPassManager &manager) {
 /// From a step to fragments per stage and their order.
 static void addPipelinePasses(OpPassManager &manager,
                               const PipelineOptions &options) {
-  // Fragments need local sizes and all collectives, hence after partitioning: a
-  // value crosses a stage in its layout on the devices.
-  manager.addPass(createSplitStages());
+  // A module that comes in at level 2 may have no order yet. Fragments need local
+  // sizes and all collectives, hence after partitioning: a value crosses a stage
+  // in its layout on the devices.
   manager.addPass(createSchedule());
+  manager.addPass(createSplitStages());
 
   // The residuals between fragments, local sizes and collectives are known now.
   // First the choice, then the work; kernels that are formed later read what

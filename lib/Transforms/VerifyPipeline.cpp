@@ -11,7 +11,7 @@
 #include "pp/IR/VerifyModel.h"
 #include "pp/Schedule/Schedule.h"
 #include "pp/Transforms/Passes.h"
-#include <set>
+#include <map>
 
 using namespace mlir;
 using namespace pp;
@@ -28,7 +28,7 @@ public:
   PipelineVerifier(func::FuncOp main, MeshAttr mesh)
       : main(main), mesh(mesh), updated(getUpdatedArguments(main)) {
     if (MeshAxisAttr axis = mesh.getStageAxis())
-      numStages = axis.getSize();
+      numPositions = axis.getSize();
     if (MeshAxisAttr axis = mesh.getTimeAxis())
       numMicroBatches = axis.getSize();
   }
@@ -42,32 +42,35 @@ private:
   LogicalResult verifyResult(OpOperand &result);
   LogicalResult verifySchedule(ScheduleAttr attribute);
   LogicalResult verifyWeightActions(const schedule::Schedule &schedule);
-  /// Whether `stage` has `value`, once per step or, where `perMicroBatch`
+  /// Whether `position` has `value`, once per step or, where `perMicroBatch`
   /// allows, once for each micro-batch.
-  bool isOnStage(Value value, int64_t stage, bool perMicroBatch);
-  bool isStage(int64_t stage) const { return stage >= 0 && stage < numStages; }
+  bool isAt(Value value, int64_t position, bool perMicroBatch);
+  bool isPosition(int64_t position) const {
+    return position >= 0 && position < numPositions;
+  }
 
   func::FuncOp main;
   MeshAttr mesh;
   SmallVector<BlockArgument> updated; ///< by results
-  int64_t numStages = 1, numMicroBatches = 1;
-  std::set<std::pair<Phase, int64_t>> fragments;
+  int64_t numPositions = 1, numMicroBatches = 1;
+  /// The position of each stage, and of what runs once a step.
+  std::map<std::pair<Phase, int64_t>, int64_t> fragments;
 };
 
-bool PipelineVerifier::isOnStage(Value value, int64_t stage,
-                                 bool perMicroBatch) {
+bool PipelineVerifier::isAt(Value value, int64_t position,
+                            bool perMicroBatch) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     unsigned index = argument.getArgNumber();
     std::optional<Role> role = getArgRole(main, index);
-    auto stages =
-        main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
+    auto positions =
+        main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kPositions);
     if (role != Role::Param && role != Role::State)
       return perMicroBatch || numMicroBatches == 1 ||
              !isLoadedAnew(argument, mesh);
-    return !stages || llvm::is_contained(stages.asArrayRef(), stage);
+    return !positions || llvm::is_contained(positions.asArrayRef(), position);
   }
   if (auto sum = value.getDefiningOp<AccumulateOp>())
-    return isOnStage(sum.getOperand(), stage, /*perMicroBatch=*/true);
+    return isAt(sum.getOperand(), position, /*perMicroBatch=*/true);
   int64_t home = -1;
   if (auto transfer = value.getDefiningOp<TransferOp>()) {
     home = transfer.getTarget();
@@ -77,27 +80,30 @@ bool PipelineVerifier::isOnStage(Value value, int64_t stage,
   if (!fragment)
     return false;
   if (home < 0)
-    home = fragment.getStage();
-  return home == stage && (perMicroBatch || numMicroBatches == 1 ||
+    home = fragment.getHolder();
+  return home == position && (perMicroBatch || numMicroBatches == 1 ||
                            isOncePerStep(fragment.getPhase()));
 }
 
 LogicalResult PipelineVerifier::verifyFragment(FragmentOp fragment) {
-  int64_t stage = fragment.getStage();
-  if (!isStage(stage))
-    return fragment.emitOpError()
-           << "expects a stage below " << numStages << ", got " << stage;
-  if (!fragments.insert({fragment.getPhase(), stage}).second)
+  const int64_t position = fragment.getHolder(),
+                number = fragment.getStageOrPosition();
+  if (!isPosition(position))
+    return fragment.emitOpError() << "expects a position on the stage axis "
+                                  << "below " << numPositions << ", got "
+                                  << position;
+  if (!fragments.insert({{fragment.getPhase(), number}, position}).second)
     return fragment.emitOpError()
            << "expects to be the only " << stringifyPhase(fragment.getPhase())
-           << " fragment of stage " << stage;
+           << " fragment of " << (fragment.getStage() ? "stage " : "position ")
+           << number;
   bool isOnce = isOncePerStep(fragment.getPhase());
   for (auto [index, operand] : llvm::enumerate(fragment.getOperands())) {
-    if (!isOnStage(operand, stage, !isOnce))
+    if (!isAt(operand, position, !isOnce))
       return fragment.emitOpError()
-             << "expects operand " << index << " to be on stage " << stage
+             << "expects operand " << index << " to be at position " << position
              << (isOnce ? " once a step" : "")
-             << ": an argument of the stage, a result of its fragments, or a "
+             << ": an argument there, a result of its fragments, or a "
                 "transferred value";
     if (fragment.getPhase() != Phase::Update && numMicroBatches > 1 &&
         operand.getDefiningOp<AccumulateOp>())
@@ -112,12 +118,13 @@ LogicalResult PipelineVerifier::verifyFragment(FragmentOp fragment) {
 LogicalResult PipelineVerifier::verifyTransfer(TransferOp transfer) {
   auto fragment = transfer.getOperand().getDefiningOp<FragmentOp>();
   int64_t source = transfer.getSource(), target = transfer.getTarget();
-  if (!fragment || static_cast<int64_t>(fragment.getStage()) != source)
+  if (!fragment || fragment.getHolder() != source)
     return transfer.emitOpError()
-           << "expects what a fragment of stage " << source << " computes";
-  if (!isStage(target) || target == source)
-    return transfer.emitOpError() << "expects another stage below " << numStages
-                                  << " as its target, got " << target;
+           << "expects what a fragment at position " << source << " computes";
+  if (!isPosition(target) || target == source)
+    return transfer.emitOpError()
+           << "expects another position below " << numPositions
+           << " as its target, got " << target;
   return success();
 }
 
@@ -134,10 +141,10 @@ LogicalResult PipelineVerifier::verifyResult(OpOperand &result) {
   auto fail = [&] {
     return main.emitError() << "result " << index << " of @main expects ";
   };
-  auto stages = llvm::to_vector(llvm::seq<int64_t>(numStages));
+  auto positions = llvm::to_vector(llvm::seq<int64_t>(numPositions));
   if (auto given =
-          main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages))
-    stages.assign(given.asArrayRef().begin(), given.asArrayRef().end());
+          main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kPositions))
+    positions.assign(given.asArrayRef().begin(), given.asArrayRef().end());
   std::optional<Role> role = getResultRole(main, index);
   BlockArgument argument = updated[index];
   if ((role == Role::Param || role == Role::State) && !argument)
@@ -147,41 +154,35 @@ LogicalResult PipelineVerifier::verifyResult(OpOperand &result) {
   if (argument && argument.getType() != result.get().getType())
     return fail() << "the type of the argument that it updates, "
                   << argument.getType() << ", got " << result.get().getType();
-  for (int64_t stage : stages)
-    if (!isStage(stage) ||
-        !isOnStage(result.get(), stage,
-                   /*perMicroBatch=*/role == Role::Prediction) ||
-        (argument && !isOnStage(argument, stage, /*perMicroBatch=*/false)))
-      return fail() << "a value that stage " << stage
+  for (int64_t position : positions)
+    if (!isPosition(position) ||
+        !isAt(result.get(), position,
+              /*perMicroBatch=*/role == Role::Prediction) ||
+        (argument && !isAt(argument, position, /*perMicroBatch=*/false)))
+      return fail() << "a value that position " << position
                     << " has once a step, and the argument that it updates";
   return success();
 }
 
 LogicalResult PipelineVerifier::verifySchedule(ScheduleAttr attribute) {
-  if (static_cast<int64_t>(attribute.getRanks().size()) != numStages)
+  if (static_cast<int64_t>(attribute.getRanks().size()) != numPositions)
     return main.emitError("expects pp.schedule to have a list of actions for "
                           "each of ")
-           << numStages << " stages, got " << attribute.getRanks().size();
+           << numPositions << " positions, got " << attribute.getRanks().size();
+  const SmallVector<int64_t> positions = attribute.getPositions();
   schedule::Schedule schedule{attribute.getName().str(),
-                              static_cast<unsigned>(numStages),
-                              static_cast<unsigned>(numMicroBatches),
-                              {}};
-  for (auto [stage, actions] : llvm::enumerate(attribute.getRanks())) {
-    std::vector<schedule::Action> &list = schedule.ranks.emplace_back();
-    SmallVector<StringRef> words;
-    actions.getValue().split(words, ' ', -1, /*KeepEmpty=*/false);
-    for (StringRef word : words) {
-      std::optional<schedule::Action> action =
-          schedule::parseAction(word.str());
-      if (!action || action->stage != stage)
-        return main.emitError("expects pp.schedule to list actions of stage ")
-               << stage << ", got " << word;
-      list.push_back(*action);
-    }
-  }
+                              unsigned(positions.size()),
+                              unsigned(numMicroBatches),
+                              attribute.getActions()};
   std::string error;
   if (!schedule::verify(schedule, error))
     return main.emitError("pp.schedule: ") << error;
+  for (auto [place, position] : fragments)
+    if (auto [phase, stage] = place; !isOncePerStep(phase))
+      if (stage >= int64_t(positions.size()) || positions[stage] != position)
+        return main.emitError("expects pp.schedule to run stage ")
+               << stage << " at position " << position
+               << ", where its fragments are";
   return verifyWeightActions(schedule);
 }
 
@@ -190,11 +191,12 @@ LogicalResult PipelineVerifier::verifySchedule(ScheduleAttr attribute) {
 /// backward work does nothing then.
 LogicalResult
 PipelineVerifier::verifyWeightActions(const schedule::Schedule &schedule) {
-  for (auto [stage, actions] : llvm::enumerate(schedule.ranks)) {
-    bool isSplit = fragments.count({Phase::Weight, stage});
-    int64_t count = llvm::count_if(actions, [](const schedule::Action &action) {
-      return action.kind == schedule::Kind::Weight;
-    });
+  std::vector<int64_t> counts(schedule.stages);
+  for (const std::vector<schedule::Action> &actions : schedule.ranks)
+    for (const schedule::Action &action : actions)
+      counts[action.stage] += action.kind == schedule::Kind::Weight;
+  for (auto [stage, count] : llvm::enumerate(counts)) {
+    bool isSplit = fragments.count({Phase::Weight, int64_t(stage)});
     if (count != (isSplit ? numMicroBatches : 0))
       return main.emitError("expects pp.schedule to have ")
              << (isSplit ? numMicroBatches : 0) << " weight actions for stage "

@@ -58,7 +58,7 @@ protected:
                       {"pp", stages, AxisKind::Stage},
                       {"dp", devices, AxisKind::Space}})
                 .withSetting(PlanKey::Schedule, order),
-            machine};
+            machine, stages};
   }
 
   struct Axis {
@@ -83,7 +83,7 @@ protected:
 
 schedule::Schedule orderOf(const StageCutProblem &problem) {
   schedule::ScheduleProblem orders;
-  orders.ranks = unsigned(problem.stages());
+  orders.ranks = unsigned(problem.stages);
   orders.microBatches = unsigned(problem.microBatches());
   std::string error;
   return *schedule::generate(problem.plan.getSchedule().str(), orders, error);
@@ -92,7 +92,7 @@ schedule::Schedule orderOf(const StageCutProblem &problem) {
 /// The least time over all cuts that leave no stage without work.
 double searchAll(const StageCosts &costs, const StageCutProblem &problem,
                  std::vector<int64_t> &cuts) {
-  if (int64_t(cuts.size()) + 1 == problem.stages()) {
+  if (int64_t(cuts.size()) + 1 == problem.stages) {
     if (costs.work[cuts.back()] == costs.work.back())
       return std::numeric_limits<double>::infinity();
     return simulateCuts(costs, cuts, orderOf(problem), problem.microBatches());

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Schedule/Algorithms.h"
+#include "pp/Schedule/Simulate.h"
 
 #include <gtest/gtest.h>
 
@@ -14,11 +15,12 @@
 
 using namespace pp::schedule;
 
+/// `chunks` of 0: as few as the algorithm takes.
 static Schedule generateOrFail(const std::string &name, unsigned ranks,
-                               unsigned microBatches) {
+                               unsigned microBatches, unsigned chunks = 0) {
   std::string error;
   std::optional<Schedule> schedule =
-      generate(name, {ranks, microBatches, /*chunks=*/1}, error);
+      generate(name, {ranks, microBatches, chunks}, error);
   EXPECT_TRUE(schedule) << error;
   return schedule.value_or(Schedule());
 }
@@ -48,6 +50,37 @@ TEST(OneForwardOneBackward, MatchesHandWritten) {
                                                     "3F0,3B0,3F1,3B1\n");
 }
 
+TEST(Interleaved, MatchesHandWritten) {
+  EXPECT_EQ(printCsv(generateOrFail("interleaved-1f1b", 2, 2, 2)),
+            "0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1\n"
+            "1F0,1F1,3F0,3B0,3F1,3B1,1B0,1B1\n");
+  // Five micro-batches go round in groups of three and two.
+  EXPECT_EQ(printCsv(generateOrFail("interleaved-1f1b", 2, 5, 2)),
+            "0F0,0F1,0F2,2F0,2F1,2F2,2B0,0F3,2B1,0F4,2B2,2F3,0B0,2F4,0B1,0B2,"
+            "2B3,2B4,0B3,0B4\n"
+            "1F0,1F1,1F2,3F0,3B0,3F1,3B1,3F2,3B2,1F3,1B0,1F4,1B1,3F3,1B2,3F4,"
+            "3B3,3B4,1B3,1B4\n");
+}
+
+// Idle time is that of p - 1 pairs of forward and backward actions, if each rank
+// has p micro-batches or more.
+TEST(Interleaved, HasTheBubbleAndTheMemoryOfThePaper) {
+  for (unsigned p = 1; p <= 8; ++p)
+    for (unsigned v = 2; v <= 4; ++v)
+      for (unsigned m = 1; m <= 3 * p + 1; ++m) {
+        Schedule schedule = generateOrFail("interleaved-1f1b", p, m, v);
+        const double end = simulate(schedule, Durations::usual()).end;
+        if (m >= p)
+          EXPECT_LE(end, 3.0 * (m * v + p - 1));
+        if (m % p)
+          continue;
+        EXPECT_EQ(end, 3.0 * (m * v + p - 1)) << p << " " << v << " " << m;
+        for (unsigned rank = 0; rank < p; ++rank)
+          EXPECT_EQ(peakInFlight(schedule, rank),
+                    std::min(m * v, (v - 1) * p + 2 * (p - rank) - 1));
+      }
+}
+
 TEST(Algorithms, HoldTheirInFlightBounds) {
   for (unsigned ranks = 1; ranks <= 8; ++ranks) {
     for (unsigned m = 1; m <= 16; ++m) {
@@ -66,12 +99,11 @@ TEST(Algorithms, HoldTheirInFlightBounds) {
 TEST(Algorithms, RunBackwardInMicroBatchOrder) {
   for (const Algorithm &algorithm : algorithms()) {
     Schedule schedule = generateOrFail(algorithm.name, 3, 5);
-    for (const std::vector<Action> &actions : schedule.ranks) {
-      unsigned next = 0;
+    std::vector<unsigned> next(schedule.stages);
+    for (const std::vector<Action> &actions : schedule.ranks)
       for (const Action &action : actions)
         if (action.kind == Kind::Backward)
-          EXPECT_EQ(action.microBatch, next++) << algorithm.name;
-    }
+          EXPECT_EQ(action.microBatch, next[action.stage]++) << algorithm.name;
   }
 }
 
@@ -81,7 +113,8 @@ TEST(Algorithms, NameTheNearOnesOfAnUnknownName) {
   EXPECT_EQ(error, "expects a schedule named '1f1b', got '1f1'");
   EXPECT_FALSE(generate("zigzag", {2, 2, 1}, error));
   EXPECT_EQ(error,
-            "expects a schedule named one of 'gpipe', '1f1b', got 'zigzag'");
+            "expects a schedule named one of 'gpipe', '1f1b', "
+            "'interleaved-1f1b', got 'zigzag'");
 }
 
 TEST(Algorithms, RefuseProblemsTheyCannotSolve) {
@@ -94,6 +127,10 @@ TEST(Algorithms, RefuseProblemsTheyCannotSolve) {
   EXPECT_EQ(error, "expects between 1 and 16777216 pairs of stage and "
                    "micro-batch, got 268435456");
   EXPECT_FALSE(generate("1f1b", {2, 4, 2}, error));
-  EXPECT_EQ(error, "schedule '1f1b' expects between 1 and 1 stages per rank, "
-                   "got 2");
+  EXPECT_EQ(error, "schedule '1f1b' expects 1 stage per rank (chunks), got 2; "
+                   "those that take as many: 'interleaved-1f1b'");
+  EXPECT_FALSE(generate("interleaved-1f1b", {2, 4, 1}, error));
+  EXPECT_EQ(error,
+            "schedule 'interleaved-1f1b' expects at least 2 stages per rank "
+            "(chunks), got 1; those that take as many: 'gpipe', '1f1b'");
 }

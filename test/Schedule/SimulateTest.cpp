@@ -21,10 +21,10 @@ static Schedule make(const char *name, unsigned ranks, unsigned m) {
 // With p ranks, m micro-batches and stages of equal cost, both schedules take
 // (m + p - 1) (F + B), of which each rank is busy for m (F + B).
 TEST(Simulate, GivesTheKnownBubbleOfBalancedStages) {
-  for (const Algorithm &algorithm : algorithms()) {
+  for (const char *name : {"gpipe", "1f1b"}) {
     for (unsigned p = 1; p <= 6; ++p) {
       for (unsigned m = 1; m <= 12; ++m) {
-        Schedule schedule = make(algorithm.name, p, m);
+        Schedule schedule = make(name, p, m);
         double expected = (p - 1.0) / (m + p - 1.0);
         Timeline unit = simulate(schedule, Durations::unit());
         Timeline usual = simulate(schedule, Durations::usual());

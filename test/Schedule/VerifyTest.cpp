@@ -56,7 +56,7 @@ TEST(Verify, RefusesAMissingAction) {
 
 TEST(Verify, RefusesAStageOnTwoRanks) {
   EXPECT_EQ(messageFor("0F0,0B0\n0F1,0B1\n"),
-            "rank 1, action 0: expects stage 0 in row 0 only, got 0F1\n"
+            "rank 1, action 0: expects stage 0 at position 0 only, got 0F1\n"
             "rank 0 | 0F0  0B0\n"
             "rank 1 |[0F1] 0B1\n");
 }
@@ -143,9 +143,9 @@ TEST(Verify, AgreesWithAReplayOnSwappedActions) {
   unsigned accepted = 0, refused = 0;
   for (unsigned trial = 0; trial < 2000; ++trial) {
     std::string error;
-    ScheduleProblem problem{2 + unsigned(below(3)), 1 + unsigned(below(8)), 1};
+    ScheduleProblem problem{2 + unsigned(below(3)), 1 + unsigned(below(8)), 0};
     std::optional<Schedule> schedule =
-        generate(algorithms()[below(2)].name, problem, error);
+        generate(algorithms()[below(algorithms().size())].name, problem, error);
     ASSERT_TRUE(schedule) << error;
     for (size_t swaps = 1 + below(3); swaps > 0; --swaps) {
       std::vector<Action> &actions = schedule->ranks[below(problem.ranks)];

@@ -5,7 +5,7 @@
 module {
   pp.mesh @mesh = <["pp"=2 : stage]>
   func.func @main(%x: tensor<4xf32>) attributes {pp.schedule = #pp.schedule<"", []>} {
-    // expected-error@+1 {{expects a stage below 2, got 2}}
+    // expected-error@+1 {{expects a position on the stage axis below 2, got 2}}
     %0 = pp.fragment forward stage 2 (%x) {
     ^bb0(%a: tensor<4xf32>):
       pp.yield %a : tensor<4xf32>
@@ -39,7 +39,7 @@ module {
     ^bb0(%a: tensor<4xf32>):
       pp.yield %a : tensor<4xf32>
     } : (tensor<4xf32>) -> tensor<4xf32>
-    // expected-error@+1 {{expects operand 0 to be on stage 1: an argument of the stage, a result of its fragments, or a transferred value}}
+    // expected-error@+1 {{expects operand 0 to be at position 1: an argument there, a result of its fragments, or a transferred value}}
     pp.fragment forward stage 1 (%0) {
     ^bb0(%a: tensor<4xf32>):
       pp.yield
@@ -57,8 +57,8 @@ module {
     ^bb0(%a: tensor<4xf32>):
       pp.yield %a : tensor<4xf32>
     } : (tensor<4xf32>) -> tensor<4xf32>
-    // expected-error@+1 {{expects operand 0 to be on stage 0 once a step}}
-    pp.fragment update stage 0 (%0) {
+    // expected-error@+1 {{expects operand 0 to be at position 0 once a step}}
+    pp.fragment update position 0 (%0) {
     ^bb0(%a: tensor<4xf32>):
       pp.yield
     } : (tensor<4xf32>) -> ()
@@ -74,7 +74,7 @@ module {
     pp.fragment forward stage 0 () {
       pp.yield
     } : () -> ()
-    // expected-error@+1 {{expects what a fragment of stage 0 computes}}
+    // expected-error@+1 {{expects what a fragment at position 0 computes}}
     %0 = pp.transfer %x from 0 to 1 : tensor<4xf32>
     return
   }
@@ -89,7 +89,7 @@ module {
     ^bb0(%a: tensor<4xf32>):
       pp.yield %a : tensor<4xf32>
     } : (tensor<4xf32>) -> tensor<4xf32>
-    // expected-error@+1 {{expects another stage below 2 as its target, got 7}}
+    // expected-error@+1 {{expects another position below 2 as its target, got 7}}
     %1 = pp.transfer %0 from 0 to 7 : tensor<4xf32>
     return
   }
@@ -141,9 +141,9 @@ module {
 
 module {
   pp.mesh @mesh = <["pp"=2 : stage]>
-  // expected-error@+1 {{result 0 of @main expects a value that stage 1 has once a step, and the argument that it updates}}
-  func.func @main(%w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.stages = array<i64: 0>})
-      -> (tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.stages = array<i64: 1>}) attributes {pp.schedule = #pp.schedule<"", []>} {
+  // expected-error@+1 {{result 0 of @main expects a value that position 1 has once a step, and the argument that it updates}}
+  func.func @main(%w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.positions = array<i64: 0>})
+      -> (tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.positions = array<i64: 1>}) attributes {pp.schedule = #pp.schedule<"", []>} {
     pp.fragment forward stage 0 () {
       pp.yield
     } : () -> ()
@@ -155,7 +155,7 @@ module {
 
 module {
   pp.mesh @mesh = <["pp"=2 : stage]>
-  // expected-error@+1 {{expects pp.schedule to have a list of actions for each of 2 stages, got 1}}
+  // expected-error@+1 {{expects pp.schedule to have a list of actions for each of 2 positions, got 1}}
   func.func @main() attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0"]>} {
     pp.fragment forward stage 0 () {
       pp.yield
@@ -168,7 +168,7 @@ module {
 
 module {
   pp.mesh @mesh = <["pp"=2 : stage]>
-  // expected-error@+1 {{expects pp.schedule to list actions of stage 1, got 0B0}}
+  // expected-error@+1 {{pp.schedule: stage 1, action 1: expects stage 0 at position 0 only, got 0B0}}
   func.func @main() attributes {pp.schedule = #pp.schedule<"", ["0F0", "1F0 0B0 1B0"]>} {
     pp.fragment forward stage 0 () {
       pp.yield
@@ -244,8 +244,8 @@ module {
 module {
   pp.mesh @mesh = <["mb"=2 : time]>
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"}) attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0 0F1 0B1"]>} {
-    // expected-error@+1 {{expects operand 0 to be on stage 0 once a step}}
-    pp.fragment prologue stage 0 (%x) {
+    // expected-error@+1 {{expects operand 0 to be at position 0 once a step}}
+    pp.fragment prologue position 0 (%x) {
     ^bb0(%a: tensor<4xf32>):
       pp.yield
     } : (tensor<4xf32>) -> ()
@@ -274,7 +274,7 @@ module {
 module {
   pp.mesh @mesh = <["mb"=2 : time]>
   func.func @main(%w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w"}) -> (tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w"}) attributes {pp.schedule = #pp.schedule<"", []>} {
-    %0 = pp.fragment update stage 0 (%w) {
+    %0 = pp.fragment update position 0 (%w) {
     ^bb0(%a: tensor<4xf32>):
       pp.yield %a : tensor<4xf32>
     } : (tensor<4xf32>) -> tensor<4xf32>

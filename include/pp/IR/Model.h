@@ -37,6 +37,7 @@ inline constexpr llvm::StringLiteral kInShards = "pp.in_shards";
 inline constexpr llvm::StringLiteral kKind = "pp.kind";
 inline constexpr llvm::StringLiteral kOrigin = "pp.origin";
 inline constexpr llvm::StringLiteral kStages = "pp.stages";
+inline constexpr llvm::StringLiteral kPositions = "pp.positions";
 inline constexpr llvm::StringLiteral kCheckpoint = "pp.checkpoint";
 inline constexpr llvm::StringLiteral kKeep = "pp.keep";
 inline constexpr llvm::StringLiteral kKernel = "pp.kernel";
@@ -151,6 +152,10 @@ void setOrigin(mlir::Operation *op, int64_t origin);
 /// Stages that compute an op; empty if undecided.
 llvm::ArrayRef<int64_t> getStages(mlir::Operation *op);
 void setStages(mlir::Operation *op, llvm::ArrayRef<int64_t> stages);
+
+/// The position of every stage on the stage axis, as pp.schedule has it; without
+/// one each stage has its own.
+llvm::SmallVector<int64_t> getPositions(mlir::func::FuncOp main, MeshAttr mesh);
 
 /// True for ops of level 1 (GraphOps.td).
 bool isGraphOp(mlir::Operation *op);

@@ -24,6 +24,7 @@
 #include "pp/IR/Enums.h"
 #include "pp/IR/PPDialect.h.inc"
 #include "pp/IR/ShardingRule.h"
+#include "pp/Schedule/Schedule.h"
 
 namespace pp {
 

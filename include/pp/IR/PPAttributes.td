@@ -362,13 +362,22 @@ def PP_PlanAttr : PP_Attr<"Plan", "plan"> {
 }
 
 def PP_ScheduleAttr : PP_Attr<"Schedule", "schedule"> {
-  let summary = "per stage the order of its fragments";
+  let summary = "per position the order of its fragments";
   let description = [{
-    One string of actions per stage, in the field's spelling.
+    One string of actions per place on the stage axis, in the field's spelling.
+    A stage lies where its actions are.
+    Errors: text that is no action.
 
     ```mlir
     #pp.schedule<"1f1b", ["0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"]>
     ```
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The actions of every position, in order.
+    std::vector<std::vector<schedule::Action>> getActions() const;
+    /// The position of every stage.
+    ::llvm::SmallVector<int64_t> getPositions() const;
   }];
   let parameters = (ins "::mlir::StringAttr":$name,
                         ArrayRefParameter<"::mlir::StringAttr">:$ranks);

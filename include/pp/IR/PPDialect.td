@@ -41,6 +41,7 @@ def PP_Dialect : Dialect {
     | `pp.kind` | level 1 and 2 ops | `#pp.kind<...>`: which part of training |
     | `pp.origin` | level 1 and 2 ops | number of the forward op it derives from |
     | `pp.stages` | level 1 and 2 ops, arguments | stages that compute or hold it |
+    | `pp.positions` | level 3 and 4 arguments, results | places on the stage axis whose ranks hold it |
     | `pp.checkpoint` | ops of a model | `#pp.checkpoint<keep>` or `<recompute>`: whether backward reads the result from memory or computes it again, whatever the plan's `remat` |
     | `pp.keep` | ops of forward fragments | backward reads the result from memory |
     | `pp.kernel` | private functions | `#pp.kernel<...>`: how the kernel is implemented |

@@ -15,7 +15,7 @@ def PP_YieldOp : PP_Op<"yield", [Pure, Terminator, HasParent<"FragmentOp">]> {
   let summary = "ends a fragment with its results";
   let description = [{
     ```mlir
-    %y = pp.fragment update stage 1 (%x) {
+    %y = pp.fragment update position 1 (%x) {
     ^bb0(%a: tensor<4x8xf32>):
       pp.yield %a : tensor<4x8xf32>
     } : (tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -26,14 +26,18 @@ def PP_YieldOp : PP_Op<"yield", [Pure, Terminator, HasParent<"FragmentOp">]> {
 }
 
 def PP_FragmentOp : PP_Op<"fragment", [IsolatedFromAbove, SingleBlock]> {
-  let summary = "the work of one stage in one phase of a step";
+  let summary = "the work of one stage, or of all at one position, in one phase of a step";
   let description = [{
-    Forward, backward and weight fragments run once per micro-batch; prologue
-    and update fragments once per step. Values of other fragments are operands:
-    messages (results of a transfer), residuals (results of a fragment of the
-    same stage), accumulated values and arguments.
+    A position is a place on the mesh's stage axis: the ranks that share it run
+    one stage, or several. Forward, backward and weight fragments are of a stage
+    and run once per micro-batch; they lie at the position of that number, or at
+    the one that is named. Prologue and update fragments are of a position and
+    run once per step. Values of other fragments are operands: messages (results
+    of a transfer), residuals (results of a fragment at the same position),
+    accumulated values and arguments.
     Constraints:
     - (fragment_c1) the region's arguments have the operands' types, its yield the results'.
+    - (fragment_c2) prologue and update have a position and no stage, the other phases a stage.
 
     ```mlir
     %y, %residual = pp.fragment forward stage 0 (%x, %w) {
@@ -45,19 +49,29 @@ def PP_FragmentOp : PP_Op<"fragment", [IsolatedFromAbove, SingleBlock]> {
     } : (tensor<4x8xf32>, tensor<8x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)
     ```
   }];
-  let arguments = (ins PP_PhaseAttr:$phase, I64Attr:$stage, Variadic<PP_Tensor>:$operands);
+  let arguments = (ins PP_PhaseAttr:$phase, OptionalAttr<I64Attr>:$stage,
+                       OptionalAttr<I64Attr>:$position, Variadic<PP_Tensor>:$operands);
   let results = (outs Variadic<PP_Tensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$outputs, "::pp::Phase":$phase, "int64_t":$stageOrPosition,
+                                 "int64_t":$holder, "::mlir::ValueRange":$operands)>];
+  let extraClassDeclaration = [{
+    /// The position whose ranks run it.
+    int64_t getHolder() { return getPosition() ? *getPosition() : *getStage(); }
+    /// What it is the work of: a stage, or of a prologue or update a position.
+    int64_t getStageOrPosition() { return getStage() ? *getStage() : *getPosition(); }
+  }];
   let assemblyFormat = [{
-    `` $phase `stage` $stage `(` $operands `)` $body attr-dict `:` functional-type($operands, $outputs)
+    `` $phase (`stage` $stage^)? (`position` $position^)? `(` $operands `)` $body attr-dict
+    `:` functional-type($operands, $outputs)
   }];
 }
 
 def PP_TransferOp : PP_Op<"transfer", [Pure, SameOperandsAndResultType]> {
-  let summary = "carries a value from one stage to another, device by device";
+  let summary = "carries a value from one position to another, device by device";
   let description = [{
-    Between devices that agree on every coordinate but the stage.
+    Between devices that agree on every coordinate but that of the stage axis.
 
     ```mlir
     %y = pp.transfer %x from 0 to 1 : tensor<4x8xf32>

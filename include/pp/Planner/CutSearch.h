@@ -41,17 +41,18 @@ struct StageCosts {
 
 /// Seconds of the forward and backward actions of a step whose stages begin at
 /// 0 and at `cuts`, in the order of `order`, which has at most as many
-/// micro-batches as the step.
+/// micro-batches as the step. A rank of the order may have several stages.
 double simulateCuts(const StageCosts &costs, const std::vector<int64_t> &cuts,
                     const schedule::Schedule &order, int64_t microBatches);
 
 /// The ops at which stages 1 .. stages-1 begin, chosen so that a simulated step
 /// of the schedule is short, and among equals stages are most alike. Every
 /// stage gets an op that is work. The choice is deterministic. On failure
-/// returns nothing and sets `error`.
+/// returns nothing and sets `error`. Each rank runs `chunks` of the stages.
 std::optional<std::vector<int64_t>>
 findStageCuts(const StageCosts &costs, const std::string &schedule,
-              int64_t stages, int64_t microBatches, std::string &error);
+              int64_t stages, int64_t microBatches, std::string &error,
+              int64_t chunks = 1);
 
 } // namespace pp
 

@@ -55,7 +55,7 @@ public:
                 ResidualMarks &marks);
 
   const std::vector<ResidualNode> &getNodes() const { return nodes; }
-  int64_t getStage() const { return FragmentOp(forward).getStage(); }
+  int64_t getPosition() const { return FragmentOp(forward).getHolder(); }
   /// Reports a value that is to be computed again but cannot be, or that is to
   /// be kept as well.
   mlir::LogicalResult verify() const;

@@ -18,13 +18,17 @@
 
 namespace pp {
 
-/// Stages and micro-batches are axes of the plan's mesh. If the plan has no
-/// seeds, the ones count that pp-annotate-shardings will find.
+/// Micro-batches are an axis of the plan's mesh; each place on its stage axis
+/// runs as many stages. If the plan has no seeds, the ones count that
+/// pp-annotate-shardings will find.
 struct StageCutProblem {
   PlanAttr plan;
   schedule::Topology topology;
+  int64_t stages = 1;
 
-  int64_t stages() const { return sizeOf(plan.getMesh().getStageAxis()); }
+  int64_t chunks() const {
+    return stages / sizeOf(plan.getMesh().getStageAxis());
+  }
   int64_t microBatches() const { return sizeOf(plan.getMesh().getTimeAxis()); }
 
 private:

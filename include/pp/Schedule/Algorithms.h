@@ -19,7 +19,7 @@ namespace pp::schedule {
 struct ScheduleProblem {
   unsigned ranks = 1;
   unsigned microBatches = 1;
-  /// Stages per rank.
+  /// Stages per rank. 0, for generate(): as few as the algorithm takes.
   unsigned chunks = 1;
 
   unsigned stages() const { return ranks * chunks; }
@@ -59,6 +59,12 @@ Schedule generateGPipe(const ScheduleProblem &problem);
 /// then alternates (PipeDream-flush, Narayanan et al., 2021). Takes as long as
 /// GPipe, but rank r holds the residuals of at most p - r micro-batches.
 Schedule generateOneForwardOneBackward(const ScheduleProblem &problem);
+
+/// Each rank has v stages, r, r + p, ...: micro-batches go round v times, p or
+/// more at once (Narayanan et al., 2021, section 2.2). The bubble is (p - 1) / (v
+/// m) of the work. Any number of micro-batches; rank r holds the residuals of up
+/// to (v - 1) p + 2 (p - r) - 1 pairs of stage and micro-batch, if p divides m.
+Schedule generateInterleaved(const ScheduleProblem &problem);
 
 } // namespace pp::schedule
 

@@ -106,7 +106,7 @@ struct Dependencies {
 };
 Dependencies dependencies(const Schedule &schedule, const Action &action);
 
-/// The name of rows: "stage" if every rank holds one stage, else "rank".
+/// The name of rows: "stage " if every rank holds one stage, else "rank ".
 const char *rowName(const Schedule &schedule);
 
 /// A grid of the actions in list order, one row per rank. The cell at

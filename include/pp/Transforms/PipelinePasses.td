@@ -56,14 +56,16 @@ def SplitStages : LevelPass<"pp-split-stages", "Spmd"> {
   }];
 }
 
-def Schedule : LevelPass<"pp-schedule", "Pipeline"> {
-  let summary = "orders each stage's fragments over the micro-batches";
+// Of any level with a body: before the cuts, or where text has none.
+def Schedule : PassBase<"pp-schedule", "::mlir::OperationPass<::mlir::ModuleOp>"> {
+  let summary = "orders the work of each position over the micro-batches";
   let description = [{
-    Asks the schedule library for the plan's schedule (`gpipe`, `1f1b`) and puts
-    it on @main as `pp.schedule`. With one stage and no name in the plan the
-    micro-batches run one after another.
-    Errors: an unknown schedule, sizes that it does not allow, a step without
-    fragments.
+    Asks the schedule library for the plan's schedule (`gpipe`, `1f1b`,
+    `interleaved-1f1b`) and puts it on @main as `pp.schedule`, which says how many
+    stages there are, too, and at which place on the mesh's stage axis each of
+    them runs. A schedule of that name that is there already stays. With one
+    stage and no name in the plan the micro-batches run one after another.
+    Errors: an unknown schedule, sizes that it does not allow.
   }];
 }
 

@@ -132,10 +132,14 @@ double pp::simulateCuts(const StageCosts &costs, const Cuts &cuts,
                            const schedule::Action &to) {
     return costs.crossing[beginOf(std::max(from.stage, to.stage))];
   };
-  const std::vector<double> seconds = secondsOfStages(costs, cuts);
-  // Each micro-batch more is one more of the slowest stage's.
+  const std::vector<unsigned> rankOf = schedule::stageRanks(order);
+  std::vector<double> ofRanks(order.ranks.size());
+  unsigned stage = 0;
+  for (double seconds : secondsOfStages(costs, cuts))
+    ofRanks[rankOf[stage++]] += seconds;
+  // Each micro-batch more is one more of the slowest rank's.
   return schedule::simulate(order, durations).end +
-         *std::max_element(seconds.begin(), seconds.end()) *
+         *std::max_element(ofRanks.begin(), ofRanks.end()) *
              double(microBatches - order.microBatches);
 }
 
@@ -258,12 +262,17 @@ bool StageCosts::check(std::string &error) const {
 std::optional<Cuts> pp::findStageCuts(const StageCosts &costs,
                                       const std::string &schedule,
                                       int64_t stages, int64_t microBatches,
-                                      std::string &error) {
+                                      std::string &error, int64_t chunks) {
   if (!costs.check(error))
     return std::nullopt;
   if (stages < 1 || microBatches < 1) {
     error = "expects at least 1 stage and 1 micro-batch, got " +
             std::to_string(stages) + " and " + std::to_string(microBatches);
+    return std::nullopt;
+  }
+  if (chunks < 1 || stages % chunks) {
+    error = "expects stages that divide into " + std::to_string(chunks) +
+            " a rank, got " + std::to_string(stages);
     return std::nullopt;
   }
   if (stages == 1)
@@ -279,8 +288,9 @@ std::optional<Cuts> pp::findStageCuts(const StageCosts &costs,
 
   // A pipeline is in its stride after a few rounds.
   schedule::ScheduleProblem orders;
-  orders.ranks = unsigned(stages);
-  orders.microBatches = unsigned(std::min(microBatches, 4 * stages));
+  orders.ranks = unsigned(stages / chunks);
+  orders.chunks = unsigned(chunks);
+  orders.microBatches = unsigned(std::min(microBatches, 4 * stages / chunks));
   auto order = schedule::generate(schedule, orders, error);
   if (!order)
     return std::nullopt;

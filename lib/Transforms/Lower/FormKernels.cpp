@@ -357,12 +357,13 @@ void BlockRewriter::run() {
 //===----------------------------------------------------------------------===//
 
 /// True if anything reads `argument` of @main once `fragment` has run: another
-/// fragment of the stage, or the step's end.
+/// fragment at its position, or the step's end.
 bool isReadAfter(FragmentOp fragment, BlockArgument argument) {
   return llvm::any_of(argument.getUsers(), [&](Operation *user) {
     auto other = dyn_cast<FragmentOp>(user);
-    return !other || (other.getStage() == fragment.getStage() &&
-                      other.getPhase() > fragment.getPhase());
+    return !other || (other != fragment &&
+                      other.getHolder() == fragment.getHolder() &&
+                      other.getPhase() >= fragment.getPhase());
   });
 }
 

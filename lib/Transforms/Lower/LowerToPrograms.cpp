@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes level 3 with formed kernels and a schedule; adds one pp.program per
-// stage. @main stays as the table of arguments and results (its body is
+// position. @main stays as the table of arguments and results (its body is
 // dropped: the programs replace it). Every value has a separate slot: operands
 // that a kernel overwrites are copied first, and pp-share-slots finds the
 // unnecessary copies.
@@ -13,7 +13,7 @@
 #include "MicroBatchSums.h"
 #include "ProgramWriter.h"
 #include "Slots.h"
-#include "StageRuns.h"
+#include "PositionRuns.h"
 #include "pp/Analysis/ModuleTarget.h"
 #include "pp/Transforms/Passes.h"
 
@@ -27,20 +27,22 @@ namespace pp {
 
 namespace {
 
-/// Writes the program of one stage.
-class StageLowering {
+/// Writes the program of one position.
+class PositionLowering {
 public:
-  StageLowering(func::FuncOp main, SumKernels &sumKernels,
-                ArrayRef<StageRuns> stages, int64_t stage,
+  PositionLowering(func::FuncOp main, SumKernels &sumKernels,
+                ArrayRef<PositionRuns> positions, int64_t position,
                 ArrayRef<int64_t> ranks)
       : main(main), module(main->getParentOfType<ModuleOp>()), symbols(module),
-        stages(stages), stage(stage),
-        writer(module, ("stage" + Twine(stage)).str(), ranks),
+        positions(positions), position(position),
+        writer(module, nameOf(position, positions), ranks),
         sums(sumKernels, writer) {}
 
   LogicalResult run();
 
 private:
+  /// `stage1`, or where positions have several stages `position1`.
+  static std::string nameOf(int64_t position, ArrayRef<PositionRuns> all);
   void addArguments();
   LogicalResult lowerFragment(FragmentOp fragment, int64_t microBatch);
   LogicalResult lowerLaunch(LaunchOp launch, int64_t microBatch);
@@ -69,8 +71,8 @@ private:
   func::FuncOp main;
   ModuleOp module;
   SymbolTable symbols; ///< the kernels that fragments launch
-  ArrayRef<StageRuns> stages;
-  int64_t stage;
+  ArrayRef<PositionRuns> positions;
+  int64_t position;
   ProgramWriter writer;
   MicroBatchSums sums;
   llvm::DenseMap<std::pair<Value, int64_t>, int64_t>
@@ -85,7 +87,15 @@ private:
   llvm::DenseMap<Value, Destination> destination;
 };
 
-int64_t StageLowering::instanceOf(Value value, int64_t microBatch) {
+std::string PositionLowering::nameOf(int64_t position,
+                                     ArrayRef<PositionRuns> all) {
+  const bool haveOne = llvm::all_of(all[position].runs, [&](const Run &run) {
+    return FragmentOp(run.fragment).getStageOrPosition() == position;
+  });
+  return (haveOne ? "stage" : "position") + std::to_string(position);
+}
+
+int64_t PositionLowering::instanceOf(Value value, int64_t microBatch) {
   if (auto transfer = value.getDefiningOp<TransferOp>())
     return instanceOf(transfer.getOperand(), microBatch);
   if (auto fragment = value.getDefiningOp<FragmentOp>())
@@ -93,14 +103,14 @@ int64_t StageLowering::instanceOf(Value value, int64_t microBatch) {
   return std::max<int64_t>(microBatch, 0);
 }
 
-void StageLowering::addArguments() {
+void PositionLowering::addArguments() {
   for (BlockArgument arg : main.getArguments()) {
     unsigned index = arg.getArgNumber();
     std::optional<Role> role = getArgRole(main, index);
-    auto stages =
-        main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
+    auto holders =
+        main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kPositions);
     if ((role != Role::Param && role != Role::State) ||
-        (stages && !llvm::is_contained(stages.asArrayRef(), stage)))
+        (holders && !llvm::is_contained(holders.asArrayRef(), position)))
       continue;
     SlotClass slotClass =
         role == Role::Param ? SlotClass::Parameter : SlotClass::Optimizer;
@@ -109,12 +119,12 @@ void StageLowering::addArguments() {
   }
 }
 
-LogicalResult StageLowering::run() {
+LogicalResult PositionLowering::run() {
   addArguments();
-  const StageRuns &list = stages[stage];
+  const PositionRuns &list = positions[position];
   for (size_t i = 0; i <= list.runs.size(); ++i) {
     for (RunPlace source : list.receives[i])
-      receiveResults(stages[source.stage].runs[source.index]);
+      receiveResults(positions[source.position].runs[source.index]);
     if (i < list.runs.size() &&
         failed(lowerFragment(list.runs[i].fragment, list.runs[i].microBatch)))
       return failure();
@@ -125,7 +135,7 @@ LogicalResult StageLowering::run() {
   return success();
 }
 
-FailureOr<int64_t> StageLowering::obtain(Value value, int64_t microBatch,
+FailureOr<int64_t> PositionLowering::obtain(Value value, int64_t microBatch,
                                          Operation *reader) {
   if (auto sum = value.getDefiningOp<AccumulateOp>()) {
     if (auto slot = sums.getTotal(cast<OpResult>(sum.getOperand())))
@@ -146,19 +156,19 @@ FailureOr<int64_t> StageLowering::obtain(Value value, int64_t microBatch,
     if (auto it = instances.find(key); it != instances.end())
       return it->second;
   }
-  return reportMissing(reader, stage, microBatch, value);
+  return reportMissing(reader, position, microBatch, value);
 }
 
 /// Receives everything that one run of a fragment sends here, in the order in
 /// which it is sent.
-void StageLowering::receiveResults(Run source) {
+void PositionLowering::receiveResults(Run source) {
   int64_t microBatch = pp::instanceOf(source.fragment, source.microBatch);
   // Both ends of a transfer are named after the work that sends.
   writer.setTag({source.fragment.getPhase(),
-                 static_cast<int64_t>(source.fragment.getStage()), microBatch});
+                 source.fragment.getStageOrPosition(), microBatch});
   for (auto transfer : main.getOps<TransferOp>()) {
     if (transfer.getOperand().getDefiningOp() != source.fragment ||
-        static_cast<int64_t>(transfer.getTarget()) != stage)
+        static_cast<int64_t>(transfer.getTarget()) != position)
       continue;
     writer.setLoc(transfer.getLoc());
     int64_t slot =
@@ -169,7 +179,7 @@ void StageLowering::receiveResults(Run source) {
   }
 }
 
-void StageLowering::sendResults(FragmentOp fragment, int64_t microBatch) {
+void PositionLowering::sendResults(FragmentOp fragment, int64_t microBatch) {
   for (auto transfer : main.getOps<TransferOp>())
     if (transfer.getOperand().getDefiningOp() == fragment.getOperation()) {
       writer.setLoc(transfer.getLoc());
@@ -181,7 +191,7 @@ void StageLowering::sendResults(FragmentOp fragment, int64_t microBatch) {
 
 /// Whether a value of a fragment is a parameter, or made of nothing else, such
 /// as what a prologue makes.
-bool StageLowering::isOfParameters(FragmentOp fragment, Value value) {
+bool PositionLowering::isOfParameters(FragmentOp fragment, Value value) {
   if (Operation *op = value.getDefiningOp())
     return isa<LaunchOp>(op) && op->getNumOperands() &&
            llvm::all_of(op->getOperands(), [&](Value operand) {
@@ -196,7 +206,7 @@ bool StageLowering::isOfParameters(FragmentOp fragment, Value value) {
 
 /// Whether a value of a fragment is a parameter, gathered from the ranks'
 /// parts.
-bool StageLowering::isGathered(FragmentOp fragment, OpResult value) {
+bool PositionLowering::isGathered(FragmentOp fragment, OpResult value) {
   return isa<AllGatherOp>(value.getOwner()) &&
          isOfParameters(fragment,
                         value.getOwner()->getOperand(value.getResultNumber()));
@@ -206,7 +216,7 @@ bool StageLowering::isGathered(FragmentOp fragment, OpResult value) {
 /// their 16-bit copies. A gradient is held for the update, reduced where it
 /// lies; a value that is added to a sum at once is none, and MicroBatchSums
 /// adds the sum's slot.
-SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
+SlotClass PositionLowering::classOf(FragmentOp fragment, Value bodyValue) {
   if (fragment.getPhase() == Phase::Prologue)
     return SlotClass::Gathered;
   if (fragment.getPhase() == Phase::Forward)
@@ -229,11 +239,12 @@ SlotClass StageLowering::classOf(FragmentOp fragment, Value bodyValue) {
   return SlotClass::Activation;
 }
 
-LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
+LogicalResult PositionLowering::lowerFragment(FragmentOp fragment,
                                            int64_t microBatch) {
   Block &body = fragment.getBody().front();
   auto yield = cast<YieldOp>(body.getTerminator());
-  writer.setTag({fragment.getPhase(), stage, microBatch});
+  writer.setTag(
+      {fragment.getPhase(), fragment.getStageOrPosition(), microBatch});
   local.clear();
   SmallVector<OpResult> totals;
   for (Value operand : fragment.getOperands())
@@ -285,7 +296,7 @@ LogicalResult StageLowering::lowerFragment(FragmentOp fragment,
 
 /// The first contribution to a sum is written into its slot; a contraction adds
 /// those that follow of its first result.
-void StageLowering::chooseDestinations(FragmentOp fragment) {
+void PositionLowering::chooseDestinations(FragmentOp fragment) {
   destination.clear();
   auto yield = cast<YieldOp>(fragment.getBody().front().getTerminator());
   for (auto [result, value] :
@@ -305,7 +316,7 @@ void StageLowering::chooseDestinations(FragmentOp fragment) {
   }
 }
 
-LogicalResult StageLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
+LogicalResult PositionLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
   auto kernel = symbols.lookup<func::FuncOp>(launch.getCallee());
   auto type = FunctionType::get(launch.getContext(), launch.getOperandTypes(),
                                 launch.getResultTypes());
@@ -363,7 +374,7 @@ LogicalResult StageLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
   return success();
 }
 
-void StageLowering::lowerCollective(Operation &op, FragmentOp fragment) {
+void PositionLowering::lowerCollective(Operation &op, FragmentOp fragment) {
   SmallVector<int64_t> slots;
   for (Value operand : op.getOperands())
     slots.push_back(local.at(operand));
@@ -380,16 +391,16 @@ void StageLowering::lowerCollective(Operation &op, FragmentOp fragment) {
 
 /// Results that are no arguments go to the driver; then all others go back to
 /// their arguments' slots at once, since one may be the old value of another.
-LogicalResult StageLowering::lowerReturn() {
+LogicalResult PositionLowering::lowerReturn() {
   Operation *terminator = main.getBody().front().getTerminator();
   writer.setLoc(terminator->getLoc());
-  writer.setTag({Phase::Update, stage, -1});
+  writer.setTag({Phase::Update, position, -1});
   SmallVector<SlotCopy> copies;
   for (auto [index, value, argument] :
        llvm::enumerate(terminator->getOperands(), getUpdatedArguments(main))) {
-    auto stages =
-        main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kStages);
-    if (stages && !llvm::is_contained(stages.asArrayRef(), stage))
+    auto holders =
+        main.getResultAttrOfType<DenseI64ArrayAttr>(index, attrs::kPositions);
+    if (holders && !llvm::is_contained(holders.asArrayRef(), position))
       continue;
     if (isEmittedAtOnce(terminator->getOpOperand(index)))
       continue;
@@ -431,12 +442,12 @@ struct LowerToProgramsPass
     // Two parameters of each, where an update has four and more.
     const unsigned tensors = target->kernelTuning().tensorsPerLaunch;
     SumKernels sumKernels(module, tensors == 1 ? 1 : 2 * tensors);
-    FailureOr<std::vector<StageRuns>> stages = listStageRuns(*main, schedule);
-    if (failed(stages))
+    FailureOr<std::vector<PositionRuns>> positions = listPositionRuns(*main, schedule);
+    if (failed(positions))
       return signalPassFailure();
-    for (size_t stage = 0; stage < stages->size(); ++stage) {
-      StageLowering lowering(*main, sumKernels, *stages, stage,
-                             ranksOf(mesh.getMesh(), stage));
+    for (size_t position = 0; position < positions->size(); ++position) {
+      PositionLowering lowering(*main, sumKernels, *positions, position,
+                             ranksOf(mesh.getMesh(), position));
       if (failed(lowering.run()))
         return signalPassFailure();
     }
@@ -445,8 +456,8 @@ struct LowerToProgramsPass
                     LevelAttr::get(&getContext(), Level::Program));
   }
 
-  /// Ranks whose coordinate on the stage axis is `stage`, ascending.
-  static SmallVector<int64_t> ranksOf(MeshAttr mesh, int64_t stage) {
+  /// Ranks whose coordinate on the stage axis is `position`, ascending.
+  static SmallVector<int64_t> ranksOf(MeshAttr mesh, int64_t position) {
     SmallVector<int64_t> ranks;
     int64_t devices = mesh.getNumDevices();
     int64_t minor = 1; // devices between two neighbours on the stage axis
@@ -457,9 +468,9 @@ struct LowerToProgramsPass
       else if (behind && axis.getKind() != AxisKind::Time)
         minor *= axis.getSize();
     }
-    int64_t stages = mesh.getStageAxis() ? mesh.getStageAxis().getSize() : 1;
+    int64_t positions = mesh.getStageAxis() ? mesh.getStageAxis().getSize() : 1;
     for (int64_t rank = 0; rank < devices; ++rank)
-      if (stages == 1 || rank / minor % stages == stage)
+      if (positions == 1 || rank / minor % positions == position)
         ranks.push_back(rank);
     return ranks;
   }

@@ -67,7 +67,7 @@ enum class MessageTime { Ample, ToReceive, Scant, None };
 /// Lets received values live earlier and sent ones longer, as far as that does
 /// not raise what lives at once. In any case no receive waits
 /// for a send of the run before it; those of earlier runs are received when
-/// that run begins (StageRuns.cpp). So no stages wait for each other in a
+/// that run begins (PositionRuns.cpp). So no positions wait for each other in a
 /// circle.
 void giveMessagesTime(llvm::ArrayRef<mlir::Operation *> instructions,
                       llvm::ArrayRef<llvm::SmallVector<SlotAccess>> accesses,

@@ -146,7 +146,7 @@ struct ChooseResidualsPass
     remark::analysis(stage.forward.getLoc(),
                      remark::RemarkOpts::name("recomputation")
                          .category("pp-choose-residuals"))
-        << remark::metric("stage", std::to_string(stage.forward.getStage()))
+        << remark::metric("stage", std::to_string(*stage.forward.getStage()))
         << remark::metric("peak", pprt::printBytes(double(stage.peak)))
         << remark::metric("flops_again", std::to_string(int64_t(stage.work)))
         << remark::metric("of_forward", share(stage.work))

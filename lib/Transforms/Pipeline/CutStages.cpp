@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes a level 1 training step (origins and kinds set) and a plan. Sets
-// pp.stages on every op of forward and backward pass, and on every argument.
+// pp.stages on every op of forward and backward pass, and on every argument. How
+// many stages there are, pp.schedule says, or else the mesh.
 // Without `cuts` in the plan the planner chooses them. The ops of the update
 // stay unassigned: they are placed with their users.
 //
@@ -428,8 +429,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     auto plan = lookupPlan(module);
     if (failed(main) || failed(plan) || failed(chooseShardSums(*main)))
       return signalPassFailure();
-    MeshAxisAttr axis = plan->getMesh().getStageAxis();
-    int64_t stages = axis ? axis.getSize() : 1;
+    const int64_t stages = getPositions(*main, plan->getMesh()).size();
 
     Block &body = main->getBody().front();
     int64_t origins = 0;
@@ -454,7 +454,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
       plan = withSeeds(*main, *plan);
       if (failed(plan))
         return signalPassFailure();
-      auto chosen = chooseStageCuts(*main, {*plan, getTopology(*plan)});
+      auto chosen = chooseStageCuts(*main, {*plan, getTopology(*plan), stages});
       if (failed(chosen))
         return signalPassFailure();
       cuts.assign(chosen->begin(), chosen->end());

@@ -103,7 +103,8 @@ void Rematerializer::extendForward(ArrayRef<Value> kept) {
   OpBuilder builder(forward);
   auto longer = FragmentOp::create(
       builder, forward.getLoc(), ValueRange(yielded).getTypes(),
-      forward.getPhase(), forward.getStage(), forward.getOperands());
+      forward.getPhase(), forward.getStageOrPosition(), forward.getHolder(),
+      forward.getOperands());
   longer.getBody().takeBody(forward.getBody());
   yield->setOperands(yielded);
   forward->replaceAllUsesWith(
@@ -252,7 +253,8 @@ void dropUnusedResults(FragmentOp fragment) {
   OpBuilder builder(fragment);
   auto shorter = FragmentOp::create(
       builder, fragment.getLoc(), ValueRange(yielded).getTypes(),
-      fragment.getPhase(), fragment.getStage(), fragment.getOperands());
+      fragment.getPhase(), fragment.getStageOrPosition(), fragment.getHolder(),
+      fragment.getOperands());
   shorter.getBody().takeBody(fragment.getBody());
   yield->setOperands(yielded);
   for (auto [result, value] : llvm::zip_equal(used, shorter.getResults()))
@@ -269,13 +271,13 @@ struct RematerializePass : pp::impl::RematerializeBase<RematerializePass> {
     // by its stage.
     SmallVector<std::pair<int64_t, FragmentOp>> pairs;
     for (auto [forward, backward] : findResidualPairs(*main))
-      pairs.push_back({forward.getStage(), backward});
+      pairs.push_back({*forward.getStage(), backward});
     for (auto [stage, backward] : pairs) {
       auto fragments = main->getOps<FragmentOp>();
       auto forward =
           llvm::find_if(fragments, [stage = stage](FragmentOp fragment) {
             return fragment.getPhase() == Phase::Forward &&
-                   int64_t(fragment.getStage()) == stage;
+                   int64_t(*fragment.getStage()) == stage;
           });
       if (failed(Rematerializer(*forward, backward).run()))
         return signalPassFailure();

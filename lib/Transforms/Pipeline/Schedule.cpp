@@ -1,13 +1,16 @@
-//===- Schedule.cpp - order each stage's fragments ------------------------===//
+//===- Schedule.cpp - order the work of each position ---------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks the schedule library and writes its answer down as `pp.schedule`.
+// Asks the schedule library and writes its answer down as `pp.schedule`, before
+// anything is cut: how many stages there are and where they lie is part of it.
+// A schedule that is there already stays.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Schedule/Algorithms.h"
 #include "pp/Schedule/Simulate.h"
 #include "pp/Transforms/Passes.h"
@@ -41,38 +44,45 @@ void remarkSchedule(func::FuncOp main, const schedule::Schedule &schedule) {
     return;
   schedule::Timeline timeline =
       schedule::simulate(schedule, schedule::Durations::usual());
-  for (auto [stage, actions] : llvm::enumerate(schedule.ranks))
+  for (auto [position, actions] : llvm::enumerate(schedule.ranks))
     remark::analysis(
         main.getLoc(),
         remark::RemarkOpts::name("schedule").category("pp-schedule"))
         << remark::metric("schedule", schedule.name)
-        << remark::metric("stage", std::to_string(stage))
+        << remark::metric(StringRef(schedule::rowName(schedule)).trim(),
+                          std::to_string(position))
         << remark::metric("microbatches", std::to_string(schedule.microBatches))
         << remark::metric("most_in_flight",
                           std::to_string(countInFlight(actions)))
         << remark::metric(
                "ideal_bubble",
-               llvm::formatv("{0:P1}", timeline.bubble(stage)).str());
+               llvm::formatv("{0:P1}", timeline.bubble(position)).str());
 }
 
+/// Ops of levels 1 and 2, or fragments.
 bool hasBackward(func::FuncOp main) {
-  return llvm::any_of(main.getOps<FragmentOp>(), [](FragmentOp fragment) {
-    return fragment.getPhase() == Phase::Backward ||
-           fragment.getPhase() == Phase::Weight;
+  return llvm::any_of(main.getOps(), [](Operation &op) {
+    auto fragment = dyn_cast<FragmentOp>(op);
+    const Phase phase = fragment ? fragment.getPhase() : getPhase(&op);
+    return phase == Phase::Backward || phase == Phase::Weight;
   });
 }
 
 struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
-  void runOnModule() override {
-    auto main = lookupSplitMain(getOperation());
+  void runOnOperation() override {
+    auto main = lookupMain(getOperation());
     auto plan = lookupPlan(getOperation());
     if (failed(main) || failed(plan))
       return signalPassFailure();
+    if (auto given = (*main)->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
+        given && given.getName() == plan->getSchedule())
+      return markAllAnalysesPreserved();
     MeshAttr mesh = plan->getMesh();
     schedule::ScheduleProblem problem;
     problem.ranks = mesh.getStageAxis() ? mesh.getStageAxis().getSize() : 1;
     problem.microBatches =
         mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1;
+    problem.chunks = plan->getInt(PlanKey::Chunks);
     std::string error;
     auto result = schedule::generate(plan->getSchedule().str(), problem, error);
     if (!result) {

@@ -30,7 +30,8 @@ namespace {
 /// function that is split.
 struct Draft {
   Phase phase;
-  int64_t stage;
+  int64_t stage; ///< none for what runs once a step
+  int64_t position;
   llvm::SetVector<Operation *> ops; ///< in an order that respects uses
   llvm::SetVector<Value> inputs;
   llvm::SetVector<Value> outputs;
@@ -54,17 +55,17 @@ private:
   void addTo(Draft &draft, Operation *op);
   /// Makes `value` available to `draft`: as an op of it or as an input.
   void require(Draft &draft, Value value);
-  /// Makes `value` an input of `draft`, from the stage's prologue if it is
+  /// Makes `value` an input of `draft`, from the position's prologue if it is
   /// computed there.
   void takeIn(Draft &draft, Value value);
   bool belongsTo(const Draft &draft, Operation *op) const;
-  /// The sum over stages by which `draft` gets the result of `op`, or null.
-  const CrossStageSum *getSum(const Draft &draft, Operation *op) const {
+  /// The sum over positions by which `draft` gets the result of `op`, or null.
+  const PositionSum *getSum(const Draft &draft, Operation *op) const {
     return draft.isUpdate() ? placement.getSum(op->getResult(0)) : nullptr;
   }
   /// The addends of a sum that `draft` contributes.
   SmallVector<Value> getAddends(const Draft &draft,
-                                const CrossStageSum &sum) const;
+                                const PositionSum &sum) const;
   /// True for an op of `draft` that is computed there; for a sum, if it is the
   /// draft's addend itself.
   bool isComputedIn(const Draft &draft, Operation *op) const;
@@ -72,25 +73,28 @@ private:
 
   void emit(Draft &draft);
   void emitBody(Draft &draft, Block &block);
-  void tellCause(AllReduceOp reduce, Value value, const CrossStageSum &sum,
+  void tellCause(AllReduceOp reduce, Value value, const PositionSum &sum,
                  bool isRemarked);
-  Value emitSum(OpBuilder &builder, Value value, const CrossStageSum &sum,
+  Value emitSum(OpBuilder &builder, Value value, const PositionSum &sum,
                 const Draft &draft, IRMapping &mapping);
-  /// The value of the new function that `stage` sees for `value`.
-  Value resolve(Value value, int64_t stage);
+  /// The value of the new function that `position` sees for `value`.
+  Value resolve(Value value, int64_t position);
   void emitReturn();
+  void setPositionsOfArguments();
 
-  Draft &draftOf(Phase phase, int64_t stage) {
-    int64_t stages = placement.getNumStages();
+  /// That of a stage, or of what runs once a step at a position.
+  Draft &draftOf(Phase phase, int64_t number) {
+    const int64_t stages = placement.getNumStages(),
+                  positions = placement.getNumPositions();
     switch (phase) {
     case Phase::Prologue:
-      return drafts[stage];
+      return drafts[number];
     case Phase::Forward:
-      return drafts[stages + stage];
+      return drafts[positions + number];
     case Phase::Backward:
-      return drafts[3 * stages - 1 - stage];
+      return drafts[positions + 2 * stages - 1 - number];
     default:
-      return drafts[3 * stages + stage];
+      return drafts[positions + 2 * stages + number];
     }
   }
 
@@ -100,7 +104,7 @@ private:
   SmallVector<Draft> drafts; ///< in the order they are emitted
   SmallVector<Value> returned;
   OpBuilder builder{main.getContext()};
-  /// New value of (old value, stage that computes it).
+  /// New value of (old value, position that computes it).
   llvm::DenseMap<std::pair<Value, int64_t>, Value> produced;
   llvm::DenseMap<std::pair<Value, int64_t>, Value> transferred;
 };
@@ -118,6 +122,7 @@ LogicalResult StageSplitter::run() {
   for (Draft &draft : drafts)
     emit(draft);
   emitReturn();
+  setPositionsOfArguments();
   for (Operation *op : llvm::reverse(originals))
     op->erase();
   return success();
@@ -134,16 +139,16 @@ bool StageSplitter::belongsTo(const Draft &draft, Operation *op) const {
   if (timeClass == TimeClass::PerStep)
     return draft.isUpdate();
   if (draft.isUpdate() ||
-      !llvm::is_contained(placement.getHome(op->getResult(0)), draft.stage))
+      !llvm::is_contained(placement.getStages(op->getResult(0)), draft.stage))
     return false;
   return (getKind(op) == Kind::Forward) == (draft.phase == Phase::Forward);
 }
 
 SmallVector<Value> StageSplitter::getAddends(const Draft &draft,
-                                             const CrossStageSum &sum) const {
+                                             const PositionSum &sum) const {
   SmallVector<Value> addends;
-  for (auto [addend, stage] : sum.addends)
-    if (stage == draft.stage)
+  for (auto [addend, position] : sum.addends)
+    if (position == draft.position)
       addends.push_back(addend);
   return addends;
 }
@@ -151,7 +156,7 @@ SmallVector<Value> StageSplitter::getAddends(const Draft &draft,
 bool StageSplitter::isComputedIn(const Draft &draft, Operation *op) const {
   if (!belongsTo(draft, op))
     return false;
-  const CrossStageSum *sum = getSum(draft, op);
+  const PositionSum *sum = getSum(draft, op);
   return !sum || llvm::is_contained(getAddends(draft, *sum), op->getResult(0));
 }
 
@@ -166,14 +171,14 @@ void StageSplitter::require(Draft &draft, Value value) {
 void StageSplitter::takeIn(Draft &draft, Value value) {
   Operation *op = value.getDefiningOp();
   if (op && getKind(op) == Kind::Prologue)
-    addTo(draftOf(Phase::Prologue, draft.stage), op);
+    addTo(draftOf(Phase::Prologue, draft.position), op);
   draft.inputs.insert(value);
 }
 
 void StageSplitter::addTo(Draft &draft, Operation *op) {
   if (draft.ops.contains(op))
     return;
-  const CrossStageSum *sum = getSum(draft, op);
+  const PositionSum *sum = getSum(draft, op);
   if (isComputedIn(draft, op)) {
     for (Value operand : op->getOperands())
       require(draft, operand);
@@ -187,19 +192,27 @@ void StageSplitter::addTo(Draft &draft, Operation *op) {
   draft.ops.insert(op);
   // All members take part in a sum, also those that do not need it.
   if (sum)
-    for (int64_t stage : sum->stages)
-      addTo(draftOf(Phase::Update, stage), op);
+    for (int64_t position : sum->positions)
+      addTo(draftOf(Phase::Update, position), op);
 }
 
 LogicalResult StageSplitter::collect() {
-  int64_t stages = placement.getNumStages();
-  for (Phase phase : {Phase::Prologue, Phase::Forward})
-    for (int64_t stage = 0; stage < stages; ++stage)
-      drafts.push_back({phase, stage, {}, {}, {}});
-  for (int64_t stage = stages - 1; stage >= 0; --stage)
-    drafts.push_back({Phase::Backward, stage, {}, {}, {}});
+  const int64_t stages = placement.getNumStages(),
+                positions = placement.getNumPositions();
+  auto draftPositions = [&](Phase phase) {
+    for (int64_t position = 0; position < positions; ++position)
+      drafts.push_back({phase, -1, position, {}, {}, {}});
+  };
+  auto draftStage = [&](Phase phase, int64_t stage) {
+    drafts.push_back(
+        {phase, stage, placement.getPosition(stage), {}, {}, {}});
+  };
+  draftPositions(Phase::Prologue);
   for (int64_t stage = 0; stage < stages; ++stage)
-    drafts.push_back({Phase::Update, stage, {}, {}, {}});
+    draftStage(Phase::Forward, stage);
+  for (int64_t stage = stages - 1; stage >= 0; --stage)
+    draftStage(Phase::Backward, stage);
+  draftPositions(Phase::Update);
 
   Block &body = main.getBody().front();
   for (Operation &op : body.without_terminator()) {
@@ -208,7 +221,7 @@ LogicalResult StageSplitter::collect() {
       continue;
     Phase phase =
         getKind(&op) == Kind::Forward ? Phase::Forward : Phase::Backward;
-    addTo(draftOf(phase, placement.getHome(op.getResult(0)).front()), &op);
+    addTo(draftOf(phase, placement.getStages(op.getResult(0)).front()), &op);
   }
   for (int64_t stage = 0; stage < stages; ++stage)
     if (draftOf(Phase::Forward, stage).ops.empty())
@@ -218,8 +231,8 @@ LogicalResult StageSplitter::collect() {
   returned.assign(body.getTerminator()->operand_begin(),
                   body.getTerminator()->operand_end());
   for (auto [index, value] : llvm::enumerate(returned))
-    for (int64_t stage : placement.getResultStages(index)) {
-      Draft &update = draftOf(Phase::Update, stage);
+    for (int64_t position : placement.getResultPositions(index)) {
+      Draft &update = draftOf(Phase::Update, position);
       Operation *op = value.getDefiningOp();
       if (op && (belongsTo(update, op) || getSum(update, op)))
         addTo(update, op);
@@ -228,7 +241,7 @@ LogicalResult StageSplitter::collect() {
   return success();
 }
 
-/// Puts the updates into the order of the step: stages that meet in several
+/// Puts the updates into the order of the step: positions that meet in several
 /// sums must do so in one order.
 void StageSplitter::sortUpdates() {
   for (Draft &draft : drafts) {
@@ -241,7 +254,7 @@ void StageSplitter::sortUpdates() {
   }
 }
 
-/// Checks that a stage holds the parameters and states it reads, also through
+/// Checks that a position holds the parameters and states it reads, also through
 /// ops that depend on them alone, which are repeated for each user.
 LogicalResult StageSplitter::verifyHomes() {
   for (const Draft &draft : drafts)
@@ -253,11 +266,11 @@ LogicalResult StageSplitter::verifyHomes() {
       std::optional<Role> role = getArgRole(main, index);
       bool isHeld = role == Role::Param || role == Role::State;
       ArrayRef<int64_t> home = placement.getHome(argument);
-      if (isHeld && !llvm::is_contained(home, draft.stage))
-        return main.emitError("expects every stage that uses \"")
+      if (isHeld && !llvm::is_contained(home, draft.position))
+        return main.emitError("expects every position that uses \"")
                << getArgName(main, index)
-               << "\" to hold it, got a use on stage " << draft.stage
-               << " and it on stages [" << home
+               << "\" to hold it, got a use at position " << draft.position
+               << " and it at positions [" << home
                << "]; cut ops that depend on parameters alone together with "
                   "their uses";
     }
@@ -282,8 +295,8 @@ void StageSplitter::connect() {
     for (Value input : draft.inputs)
       exportFrom(input);
   for (auto [index, value] : llvm::enumerate(returned))
-    for (int64_t stage : placement.getResultStages(index)) {
-      Draft &update = draftOf(Phase::Update, stage);
+    for (int64_t position : placement.getResultPositions(index)) {
+      Draft &update = draftOf(Phase::Update, position);
       if (value.getDefiningOp() && update.ops.contains(value.getDefiningOp()))
         update.outputs.insert(value);
       else
@@ -291,31 +304,31 @@ void StageSplitter::connect() {
     }
 }
 
-Value StageSplitter::resolve(Value value, int64_t stage) {
+Value StageSplitter::resolve(Value value, int64_t position) {
   if (isa<BlockArgument>(value))
     return value;
-  if (Value here = produced.lookup({value, stage}))
+  if (Value here = produced.lookup({value, position}))
     return here;
   if (auto accumulate = value.getDefiningOp<AccumulateOp>()) {
     Value sum = AccumulateOp::create(builder, accumulate.getLoc(),
-                                     resolve(accumulate.getOperand(), stage),
+                                     resolve(accumulate.getOperand(), position),
                                      accumulate.getAxisAttr());
-    produced[{value, stage}] = sum;
+    produced[{value, position}] = sum;
     return sum;
   }
-  Value &copy = transferred[{value, stage}];
+  Value &copy = transferred[{value, position}];
   if (!copy) {
-    int64_t source = placement.getHome(value).front();
+    int64_t source = placement.getPosition(placement.getStages(value).front());
     copy = TransferOp::create(builder, value.getLoc(),
-                              produced.at({value, source}), source, stage);
+                              produced.at({value, source}), source, position);
   }
   return copy;
 }
 
-/// Every stage that takes part has the op and its cause; of the remarks one
+/// Every position that takes part has the op and its cause; of the remarks one
 /// speaks for all.
 void StageSplitter::tellCause(AllReduceOp reduce, Value value,
-                              const CrossStageSum &sum, bool isRemarked) {
+                              const PositionSum &sum, bool isRemarked) {
   StringRef name = findParameterOfGradient(value);
   std::string cause =
       name.empty() ? "parts of " +
@@ -329,16 +342,16 @@ void StageSplitter::tellCause(AllReduceOp reduce, Value value,
   reduce->setLoc(facts.attachTo(reduce.getLoc()));
   if (!isRemarked)
     return;
-  double members = sum.stages.size();
+  double members = sum.positions.size();
   remarkCollective(reduce, "pp-split-stages", cause, mesh.getMesh(),
-                   mesh.getMesh().getStageAxis().getName(), sum.stages,
+                   mesh.getMesh().getStageAxis().getName(), sum.positions,
                    2 * (members - 1) / members *
                        getTensorBytes(value.getType()));
 }
 
-/// This stage's addends in order, or zeros, then the reduction over the stages.
+/// The position's addends in order, or zeros, then the reduction over all.
 Value StageSplitter::emitSum(OpBuilder &builder, Value value,
-                             const CrossStageSum &sum, const Draft &draft,
+                             const PositionSum &sum, const Draft &draft,
                              IRMapping &mapping) {
   Location loc = value.getLoc();
   Value local;
@@ -359,20 +372,21 @@ Value StageSplitter::emitSum(OpBuilder &builder, Value value,
   MLIRContext *context = builder.getContext();
   auto meshName = FlatSymbolRefAttr::get(context, mesh.getSymName());
   auto axes = builder.getArrayAttr({mesh.getMesh().getStageAxis().getName()});
-  auto stages =
-      static_cast<int64_t>(sum.stages.size()) == placement.getNumStages()
+  auto positions =
+      int64_t(sum.positions.size()) == placement.getNumPositions()
           ? DenseI64ArrayAttr()
-          : DenseI64ArrayAttr::get(context, sum.stages);
-  // A truth value that one stage has.
+          : DenseI64ArrayAttr::get(context, sum.positions);
+  // A truth value that one position has.
   const Reduction reduction = getElementTypeOrSelf(local.getType()).isInteger(1)
                                   ? Reduction::Or
                                   : Reduction::Sum;
   auto reduce = AllReduceOp::create(builder, loc, TypeRange(local.getType()),
                                     ReductionAttr::get(context, reduction),
-                                    ValueRange(local), meshName, axes, stages);
+                                    ValueRange(local), meshName, axes,
+                                    positions);
   setKind(reduce, Kind::Update);
   tellCause(reduce, value, sum,
-            /*isRemarked=*/draft.stage == sum.stages.front());
+            /*isRemarked=*/draft.position == sum.positions.front());
   return reduce.getResult(0);
 }
 
@@ -384,7 +398,7 @@ void StageSplitter::emitBody(Draft &draft, Block &block) {
   for (Operation *op : draft.ops) {
     if (isComputedIn(draft, op))
       inner.clone(*op, mapping)->removeAttr(attrs::kStages);
-    if (const CrossStageSum *sum = getSum(draft, op)) {
+    if (const PositionSum *sum = getSum(draft, op)) {
       Value value = op->getResult(0);
       mapping.map(value, emitSum(inner, value, *sum, draft, mapping));
     }
@@ -400,41 +414,55 @@ void StageSplitter::emit(Draft &draft) {
     return;
   SmallVector<Value> operands;
   for (Value input : draft.inputs)
-    operands.push_back(resolve(input, draft.stage));
+    operands.push_back(resolve(input, draft.position));
   SmallVector<Type> types;
   for (Value output : draft.outputs)
     types.push_back(output.getType());
   auto fragment = FragmentOp::create(builder, main.getLoc(), types, draft.phase,
-                                     draft.stage, operands);
+                                     draft.stage, draft.position, operands);
   emitBody(draft, fragment.getBody().emplaceBlock());
   for (auto [output, result] :
        llvm::zip_equal(draft.outputs, fragment.getResults()))
-    produced[{output, draft.stage}] = result;
+    produced.try_emplace({output, draft.position}, result);
 }
 
-/// Results keep their order; copies of a parameter on further stages follow.
+/// Results keep their order; copies of a parameter at further positions follow.
 void StageSplitter::emitReturn() {
   SmallVector<Value> values;
   SmallVector<Attribute> attributes;
   SmallVector<std::pair<unsigned, int64_t>> copies;
-  auto add = [&](unsigned index, int64_t stage) {
-    values.push_back(resolve(returned[index], stage));
+  auto add = [&](unsigned index, int64_t position) {
+    values.push_back(resolve(returned[index], position));
     NamedAttrList attrs(main.getResultAttrDict(index));
-    attrs.set(attrs::kStages, builder.getDenseI64ArrayAttr(stage));
+    attrs.set(attrs::kPositions, builder.getDenseI64ArrayAttr(position));
     attributes.push_back(attrs.getDictionary(builder.getContext()));
   };
   for (unsigned index = 0; index < returned.size(); ++index) {
-    ArrayRef<int64_t> stages = placement.getResultStages(index);
-    add(index, stages.front());
-    for (int64_t stage : stages.drop_front())
-      copies.push_back({index, stage});
+    ArrayRef<int64_t> positions = placement.getResultPositions(index);
+    add(index, positions.front());
+    for (int64_t position : positions.drop_front())
+      copies.push_back({index, position});
   }
-  for (auto [index, stage] : copies)
-    add(index, stage);
+  for (auto [index, position] : copies)
+    add(index, position);
   main.getBody().front().getTerminator()->setOperands(values);
   main.setFunctionType(builder.getFunctionType(main.getArgumentTypes(),
                                                ValueRange(values).getTypes()));
   main.setResAttrsAttr(builder.getArrayAttr(attributes));
+}
+
+/// From here on arguments lie at positions: stages are what fragments are of.
+void StageSplitter::setPositionsOfArguments() {
+  SmallVector<DictionaryAttr> all = getAllArgAttrs(main);
+  for (auto [argument, attributes] :
+       llvm::zip_equal(main.getArguments(), all)) {
+    NamedAttrList list(attributes);
+    if (list.erase(attrs::kStages))
+      list.set(attrs::kPositions, builder.getDenseI64ArrayAttr(
+                                      placement.getHome(argument)));
+    attributes = list.getDictionary(builder.getContext());
+  }
+  main.setAllArgAttrs(all);
 }
 
 struct SplitStagesPass : pp::impl::SplitStagesBase<SplitStagesPass> {

@@ -28,16 +28,18 @@ bool feedsOneAdd(Operation *op) {
 FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
                                                 MeshAttr mesh) {
   StepPlacement placement(main);
-  if (MeshAxisAttr axis = mesh.getStageAxis())
-    placement.numStages = axis.getSize();
+  placement.positionOf = getPositions(main, mesh);
   if (MeshAxisAttr axis = mesh.getTimeAxis())
     placement.timeAxis = axis.getName();
-  placement.allStages =
-      llvm::to_vector(llvm::seq<int64_t>(placement.numStages));
+  const int64_t numStages = placement.getNumStages();
+  placement.allStages = llvm::to_vector(llvm::seq<int64_t>(numStages));
+  const MeshAxisAttr axis = mesh.getStageAxis();
+  placement.allPositions =
+      llvm::to_vector(llvm::seq<int64_t>(axis ? axis.getSize() : 1));
 
   auto areStages = [&](ArrayRef<int64_t> stages) {
     return !stages.empty() && stages.front() >= 0 &&
-           stages.back() < placement.numStages &&
+           stages.back() < numStages &&
            std::adjacent_find(stages.begin(), stages.end(),
                               std::greater_equal<>()) == stages.end();
   };
@@ -47,8 +49,8 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
     ArrayRef<int64_t> stages = pp::getStages(&op);
     if (!stages.empty() && !areStages(stages))
       return op.emitOpError()
-             << "expects ascending stages (pp.stages) below "
-             << placement.numStages << ", got [" << stages << "]";
+             << "expects ascending stages (pp.stages) below " << numStages
+             << ", got [" << stages << "]";
   }
   for (BlockArgument arg : main.getArguments()) {
     std::optional<Role> role = getArgRole(main, arg.getArgNumber());
@@ -62,10 +64,12 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
       return main.emitError("argument \"")
              << getArgName(main, arg.getArgNumber())
              << "\" expects ascending stages (pp.stages) below "
-             << placement.numStages << ", got [" << stages.asArrayRef() << "]";
+             << numStages << ", got [" << stages.asArrayRef() << "]";
     // Any stage can load a part of the batch.
-    place.home = placement.keep(stages && !isBatch ? stages.asArrayRef()
-                                                   : placement.allStages);
+    place.stages = placement.keep(placement.allStages);
+    place.home = placement.keep(
+        stages && !isBatch ? placement.positionsOf(stages.asArrayRef())
+                           : placement.allPositions);
   }
   if (failed(placement.placeOps()))
     return failure();
@@ -76,7 +80,7 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
   // the first.
   while (Value value = placement.findOutOfReach()) {
     placement.sums[value];
-    // A stage has the result of a sum in the update only.
+    // A position has the result of a sum in the update only.
     for (Operation *op : placement.stepOps)
       if (failed(placement.placeInStep(*op)))
         return failure();
@@ -93,8 +97,16 @@ StepPlacementAnalysis::StepPlacementAnalysis(Operation *module) {
     placement = StepPlacement::compute(*main, mesh->getMesh());
 }
 
-ArrayRef<int64_t> StepPlacement::keep(ArrayRef<int64_t> stages) {
-  return DenseI64ArrayAttr::get(main.getContext(), stages).asArrayRef();
+ArrayRef<int64_t> StepPlacement::keep(ArrayRef<int64_t> numbers) {
+  return DenseI64ArrayAttr::get(main.getContext(), numbers).asArrayRef();
+}
+
+StepPlacement::Numbers
+StepPlacement::positionsOf(ArrayRef<int64_t> stages) const {
+  std::set<int64_t> positions;
+  for (int64_t stage : stages)
+    positions.insert(positionOf[stage]);
+  return Numbers(positions.begin(), positions.end());
 }
 
 LogicalResult StepPlacement::placeOps() {
@@ -123,8 +135,15 @@ bool StepPlacement::addsAcrossStages(Operation &op) const {
     return getTimeClass(operand) == TimeClass::Invariant;
   });
   return isa<AddOp>(op) && (isShared || getKind(&op) == Kind::WeightGradient) &&
-         intersect(getHome(op.getOperand(0)), getHome(op.getOperand(1)))
-             .empty();
+         sharesNoStage(op.getOperand(0), op.getOperand(1));
+}
+
+bool StepPlacement::sharesNoStage(Value a, Value b) const {
+  const bool areOfMicroBatch =
+      getTimeClass(a) == TimeClass::PerMicroBatch &&
+      getTimeClass(b) == TimeClass::PerMicroBatch;
+  return areOfMicroBatch ? intersect(getStages(a), getStages(b)).empty()
+                         : intersect(getHome(a), getHome(b)).empty();
 }
 
 /// Without micro-batches nothing is accumulated: the update is then the ops
@@ -135,7 +154,7 @@ bool StepPlacement::belongsToStage(Operation &op) const {
   return !assigned.empty() && !addsAcrossStages(op) &&
          llvm::all_of(op.getOperands(), [&](Value operand) {
            return getTimeClass(operand) != TimeClass::Invariant ||
-                  llvm::includes(getHome(operand), assigned);
+                  llvm::includes(getHome(operand), positionsOf(assigned));
          });
 }
 
@@ -185,27 +204,29 @@ LogicalResult StepPlacement::placeInMicroBatch(Operation &op) {
   if (assigned.empty())
     return op.emitOpError() << "expects stages (pp.stages), got none; "
                                "pp-cut-stages assigns them";
-  Stages home(assigned);
+  Numbers stages(assigned);
   bool isRepeated = true;
   for (Value operand : op.getOperands())
     if (getTimeClass(operand) == TimeClass::PerMicroBatch) {
       isRepeated = false;
-      home = intersect(home, getHome(operand));
+      stages = intersect(stages, getStages(operand));
     }
   // Without such operands every stage has it, as the index of the micro-batch.
   if (!isRepeated)
-    home = {home.empty() ? assigned.front() : home.front()};
-  for (Value result : op.getResults())
-    places[result].home = keep(home);
+    stages = {stages.empty() ? assigned.front() : stages.front()};
+  for (Value result : op.getResults()) {
+    places[result].stages = keep(stages);
+    places[result].home = keep(positionsOf(stages));
+  }
   return success();
 }
 
 /// Ops on parameters run where these are, except sums; other operands may be
 /// brought there.
 LogicalResult StepPlacement::placeInStep(Operation &op) {
-  Stages home = allStages;
+  Numbers home = allPositions;
   auto meet = [&](Value operand) {
-    Stages both = intersect(home, getReach(operand));
+    Numbers both = intersect(home, getReach(operand));
     if (!both.empty())
       home = both;
     return !both.empty();
@@ -232,7 +253,8 @@ LogicalResult StepPlacement::placeInStep(Operation &op) {
 /// on, then backward from the last. Their operands were computed before.
 LogicalResult StepPlacement::verifyOrder() {
   auto turnOf = [&](Operation *op, int64_t stage) {
-    return getKind(op) == Kind::Forward ? stage : 2 * numStages - 1 - stage;
+    return getKind(op) == Kind::Forward ? stage
+                                        : 2 * getNumStages() - 1 - stage;
   };
   for (Operation &op : main.getBody().front().without_terminator())
     for (Value operand : op.getOperands()) {
@@ -240,10 +262,10 @@ LogicalResult StepPlacement::verifyOrder() {
       if (!producer || getTimeClass(operand) != TimeClass::PerMicroBatch ||
           getTimeClass(op.getResult(0)) != TimeClass::PerMicroBatch)
         continue;
-      int64_t stage = getHome(op.getResult(0)).front();
-      int64_t source = llvm::is_contained(getHome(operand), stage)
+      int64_t stage = getStages(op.getResult(0)).front();
+      int64_t source = llvm::is_contained(getStages(operand), stage)
                            ? stage
-                           : getHome(operand).front();
+                           : getStages(operand).front();
       if (turnOf(producer, source) <= turnOf(&op, stage))
         continue;
       InFlightDiagnostic diagnostic =
@@ -265,18 +287,19 @@ void StepPlacement::placeResults() {
   Operation *terminator = main.getBody().front().getTerminator();
   for (auto [value, updated] :
        llvm::zip_equal(terminator->getOperands(), getUpdatedArguments(main)))
-    resultStages.push_back(updated ? Stages(getHome(updated))
-                                   : Stages(getHome(value).take_front(1)));
+    resultPositions.push_back(updated
+                                  ? Numbers(getHome(updated))
+                                  : Numbers(getHome(value).take_front(1)));
 }
 
 //===----------------------------------------------------------------------===//
-// Sums over stages
+// Sums over positions
 //===----------------------------------------------------------------------===//
 
-/// A later sum may have left an earlier one to a single stage.
-const CrossStageSum *StepPlacement::getSum(Value value) const {
+/// A later sum may have left an earlier one to a single position.
+const PositionSum *StepPlacement::getSum(Value value) const {
   auto it = sums.find(value);
-  return it == sums.end() || it->second.stages.size() < 2 ? nullptr
+  return it == sums.end() || it->second.positions.size() < 2 ? nullptr
                                                           : &it->second;
 }
 
@@ -303,26 +326,26 @@ void StepPlacement::collectAddends(Value value,
   }
 }
 
-void StepPlacement::ask(Value value, ArrayRef<int64_t> stages) {
+void StepPlacement::ask(Value value, ArrayRef<int64_t> positions) {
   ArrayRef<int64_t> &all = asked[value];
-  if (llvm::includes(all, stages))
+  if (llvm::includes(all, positions))
     return;
-  Stages both;
-  std::set_union(all.begin(), all.end(), stages.begin(), stages.end(),
+  Numbers both;
+  std::set_union(all.begin(), all.end(), positions.begin(), positions.end(),
                  std::back_inserter(both));
   all = keep(both);
 }
 
-void StepPlacement::askForAddends(Value value, CrossStageSum &sum) {
+void StepPlacement::askForAddends(Value value, PositionSum &sum) {
   sum.addends.clear();
-  sum.stages.assign(asked[value].begin(), asked[value].end());
+  sum.positions.assign(asked[value].begin(), asked[value].end());
   SmallVector<Value> addends;
   collectAddends(value, addends);
-  std::set<int64_t> members(sum.stages.begin(), sum.stages.end());
+  std::set<int64_t> members(sum.positions.begin(), sum.positions.end());
   for (Value addend : addends) {
     ArrayRef<int64_t> reach =
         addend == value ? getHome(value) : getReach(addend);
-    Stages among = intersect(reach, asked[value]);
+    Numbers among = intersect(reach, asked[value]);
     int64_t owner = among.empty() ? reach.front() : among.front();
     sum.addends.push_back({addend, owner});
     members.insert(owner);
@@ -332,10 +355,10 @@ void StepPlacement::askForAddends(Value value, CrossStageSum &sum) {
       for (Value operand : value.getDefiningOp()->getOperands())
         ask(operand, owner);
   }
-  sum.stages.assign(members.begin(), members.end());
+  sum.positions.assign(members.begin(), members.end());
 }
 
-/// True if the stages that ask for `value` lack just one of its operands, which
+/// True if the positions that ask for `value` lack just one of its operands, which
 /// is no larger and can be summed before it: the prologue comes before all
 /// sums.
 bool StepPlacement::lacksOneOperand(Value value) const {
@@ -357,13 +380,14 @@ bool StepPlacement::lacksOneOperand(Value value) const {
 }
 
 /// Follows requests from the results through the update. Returns the first
-/// value that has to come from a new sum; null if every stage has its operands.
+/// value that has to come from a new sum; null if every position has its
+/// operands.
 Value StepPlacement::findOutOfReach() {
   asked.clear();
   Operation *terminator = main.getBody().front().getTerminator();
-  for (auto [value, stages] :
-       llvm::zip_equal(terminator->getOperands(), resultStages))
-    ask(value, stages);
+  for (auto [value, positions] :
+       llvm::zip_equal(terminator->getOperands(), resultPositions))
+    ask(value, positions);
   Value first;
   for (Operation &op :
        llvm::reverse(main.getBody().front().without_terminator())) {

@@ -121,9 +121,11 @@ bool InstructionChecker::checkIndices(
   if (i.queue >= queueLengths.size())
     return fail(
         text("expects a queue below ", queueLengths.size(), ", got ", i.queue));
-  if (i.stage >= mesh.stageCount())
-    return fail(
-        text("expects a stage below ", mesh.stageCount(), ", got ", i.stage));
+  // A place on the stage axis may have several.
+  const uint64_t stageCount =
+      std::max<uint64_t>(mesh.stageCount(), artifact.cuts.size() + 1);
+  if (i.stage >= stageCount)
+    return fail(text("expects a stage below ", stageCount, ", got ", i.stage));
   if (i.micro_batch < -1 || i.micro_batch >= int64_t(mesh.microBatchCount()))
     return fail(text("expects a micro-batch below ", mesh.microBatchCount(),
                      ", got ", i.micro_batch));

@@ -197,7 +197,7 @@ void StageGraph::addUpdate(int64_t stage, const std::vector<Value> &gradients) {
   std::string names, name = fresh();
   for (size_t i = 0; i < gradients.size(); ++i)
     names += fresh() + ", ";
-  body += names + name + " = pp.fragment update stage " +
+  body += names + name + " = pp.fragment update position " +
           std::to_string(stage) + " (" + operands + ") {\n^bb0(" + arguments +
           "):\n" + inner + "pp.yield " + yields + ", " + all + " : " +
           operandTypes + ", " + type + "\n} : (" + operandTypes + ") -> (" +
@@ -211,7 +211,7 @@ void StageGraph::addUpdate(int64_t stage, const std::vector<Value> &gradients) {
              "\", pp.sharding = #pp.sharding<@mesh, [{}]>, "
              "pp.global_shape = array<i64: " +
              std::to_string(kSizes[0]) +
-             ">, pp.stages = array<i64: " + std::to_string(stage) + ">}";
+             ">, pp.positions = array<i64: " + std::to_string(stage) + ">}";
 }
 
 /// The named schedules, or actions in any order in which they can run.

@@ -107,7 +107,7 @@ module attributes {pp.level = #pp.level<pipeline>} {
   // CHECK-NEXT: ^bb0(%{{.*}}: tensor<16x8xf32>, %[[L:.*]]: tensor<16x36xf32>):
   // CHECK-NEXT: %[[G:.*]] = pp.launch @fused_0(%[[L]]) {{.*}} : (tensor<16x36xf32>) -> tensor<16x36xf32>
   // CHECK-NEXT: pp.launch @matmul_1({{.*}} : (tensor<16x8xf32>, tensor<16x36xf32>) -> tensor<8x33xf32>
-  // CHECK: pp.fragment update stage 0
+  // CHECK: pp.fragment update position 0
   // CHECK: func.func private @matmul_1
   func.func @main(%x: tensor<16x8xf32>, %w: tensor<8x33xf32>) -> tensor<8x33xf32> {
     %0 = pp.fragment forward stage 0 (%x, %w) {
@@ -121,7 +121,7 @@ module attributes {pp.level = #pp.level<pipeline>} {
       %d = pp.dot_general %a, %g batch [] x [] contract [0] x [0] : tensor<16x8xf32>, tensor<16x33xf32> -> tensor<8x33xf32>
       pp.yield %d : tensor<8x33xf32>
     } : (tensor<16x8xf32>, tensor<16x33xf32>) -> tensor<8x33xf32>
-    %2 = pp.fragment update stage 0 (%w, %1) {
+    %2 = pp.fragment update position 0 (%w, %1) {
     ^bb0(%b: tensor<8x33xf32>, %d: tensor<8x33xf32>):
       %n = pp.sub %b, %d : tensor<8x33xf32>
       pp.yield %n : tensor<8x33xf32>

@@ -28,7 +28,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "pp"=3 : stage]>, 
     return %0 : tensor<1xf32>
   }
   func.func @main(%x: tensor<1xf32> {pp.role = #pp.role<input>, pp.name = "x", pp.sharding = #pp.sharding<@mesh, [{"mb"}]>, pp.global_shape = array<i64: 2>})
-      -> (tensor<1xf32> {pp.role = #pp.role<loss>, pp.name = "m", pp.sharding = #pp.sharding<@mesh, [{}]>, pp.global_shape = array<i64: 1>, pp.stages = array<i64: 0>})
+      -> (tensor<1xf32> {pp.role = #pp.role<loss>, pp.name = "m", pp.sharding = #pp.sharding<@mesh, [{}]>, pp.global_shape = array<i64: 1>, pp.positions = array<i64: 0>})
       attributes {pp.schedule = #pp.schedule<"gpipe", ["0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1", "2F0 2F1 2B0 2B1"]>} {
     %0 = pp.fragment forward stage 0 (%x) {
     ^bb0(%a: tensor<1xf32>):

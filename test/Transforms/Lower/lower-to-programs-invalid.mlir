@@ -41,7 +41,7 @@ module {
       %y = pp.launch @neg(%a) : (tensor<4xf32>) -> tensor<4xf32>
       pp.yield %y : tensor<4xf32>
     } : (tensor<4xf32>) -> tensor<4xf32>
-    // expected-error@+1 {{expects a value that stage 0 has by then for micro-batch 0; pp.schedule runs what computes it later, or not at all}}
+    // expected-error@+1 {{expects a value that position 0 has by then for micro-batch 0; pp.schedule runs what computes it later, or not at all}}
     pp.fragment backward stage 0 (%0) {
     ^bb0(%a: tensor<4xf32>):
       pp.yield
@@ -64,7 +64,7 @@ module {
     } : (tensor<4xf32>) -> tensor<4xf32>
     // expected-note@+1 {{computed here}}
     %1 = pp.transfer %0 from 1 to 0 : tensor<4xf32>
-    // expected-error@+1 {{expects a value that stage 0 has by then for micro-batch 0; pp.schedule runs what computes it later, or not at all}}
+    // expected-error@+1 {{expects a value that position 0 has by then for micro-batch 0; pp.schedule runs what computes it later, or not at all}}
     %2 = pp.fragment forward stage 0 (%1) {
     ^bb0(%a: tensor<4xf32>):
       pp.yield %a : tensor<4xf32>

@@ -25,7 +25,7 @@ module {
                   %x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"})
       -> (tensor<4xf32> {pp.role = #pp.role<gradient>, pp.name = "w"})
       attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0 0F1 0W0 0B1 0W1"]>} {
-    %0 = pp.fragment prologue stage 0 (%w) {
+    %0 = pp.fragment prologue position 0 (%w) {
     ^bb0(%a: tensor<4xf32>):
       %y = pp.launch @neg(%a) : (tensor<4xf32>) -> tensor<4xf32>
       pp.yield %y : tensor<4xf32>

@@ -35,7 +35,7 @@ module {
       %l = pp.launch @sum(%a) : (tensor<4xf32>) -> tensor<f32>
       pp.yield %l : tensor<f32>
     } : (tensor<4xf32>) -> tensor<f32>
-    %1 = pp.fragment update stage 0 (%w, %x) {
+    %1 = pp.fragment update position 0 (%w, %x) {
     ^bb0(%a: tensor<4xf32>, %g: tensor<4xf32>):
       %new = pp.launch @step(%a, %g) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       pp.yield %new : tensor<4xf32>

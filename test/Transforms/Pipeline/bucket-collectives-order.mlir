@@ -9,7 +9,7 @@
 module attributes {pp.plan = #pp.plan<mesh = <["pp"=2 : stage, "dp"=2]>>} {
 pp.mesh @mesh = <["pp"=2 : stage, "dp"=2]>
 func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  %0:2 = pp.fragment update stage 0(%x, %y) {
+  %0:2 = pp.fragment update position 0(%x, %y) {
   ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
     %1 = pp.all_reduce sum %a over @mesh ["dp"] : (tensor<4xf32>) -> tensor<4xf32>
     %2 = pp.mul %1, %1 : tensor<4xf32>

@@ -9,7 +9,7 @@
 module attributes {pp.plan = #pp.plan<mesh = <["dp"=2, "tp"=2]>>} {
 pp.mesh @mesh = <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<4xf32>, %y: tensor<2x2xf32>) -> (tensor<8xf32>, tensor<2x4xf32>) {
-  %0:2 = pp.fragment update stage 0(%x, %y) {
+  %0:2 = pp.fragment update position 0(%x, %y) {
   ^bb0(%a: tensor<4xf32>, %b: tensor<2x2xf32>):
     %1 = pp.all_reduce sum %a over @mesh ["dp"] : (tensor<4xf32>) -> tensor<4xf32>
     %2 = pp.all_reduce sum %b over @mesh ["tp"] : (tensor<2x2xf32>) -> tensor<2x2xf32>

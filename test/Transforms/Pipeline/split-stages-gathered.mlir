@@ -4,9 +4,9 @@
 // RUN: pp-run %s --parallelize="dp=2 zero=3 zero.gather=step pp=2 microbatches=4" --steps=2 --verify --quiet
 // RUN: pp-run %s --parallelize="dp=2 zero=3 zero.gather=step pp=2" --steps=2 --verify --quiet
 // RUN: pp-opt %s --pp-parallelize="dp=2 zero=3 zero.gather=step pp=2 microbatches=4 stop-after=pipeline" | FileCheck %s
-// CHECK-NOT: pp.fragment prologue stage 0
-// CHECK: pp.fragment prologue stage 1
-// CHECK: pp.fragment update stage 0
+// CHECK-NOT: pp.fragment prologue position 0
+// CHECK: pp.fragment prologue position 1
+// CHECK: pp.fragment update position 0
 // CHECK: pp.all_reduce sum %{{.*}} over @mesh ["pp"]
 
 func.func @main(%x: tensor<13x3xf64> {pp.name = "x", pp.role = #pp.role<input>},

@@ -4,7 +4,7 @@
 
 module {
   pp.mesh @mesh = <["mb"=2 : time, "pp"=2 : stage]>
-  // expected-error@+1 {{expects every stage that uses "w" to hold it, got a use on stage 1 and it on stages [0]}}
+  // expected-error@+1 {{expects every position that uses "w" to hold it, got a use at position 1 and it at positions [0]}}
   func.func @main(%x: tensor<4xf32> {pp.role = #pp.role<input>, pp.name = "x"},
                   %w: tensor<4xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.stages = array<i64: 0>})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss"}) {

@@ -4,7 +4,7 @@
 // RUN: pp-opt %s --pp-parallelize="stop-after=pipeline" | FileCheck %s
 // CHECK: pp.fragment forward stage 1
 // CHECK-SAME: (%{{[^,]*}}, %arg0, %arg2) {
-// CHECK: pp.fragment update stage 0(%arg1) {
+// CHECK: pp.fragment update position 0(%arg1) {
 // CHECK: %[[PART:.*]] = pp.reduce sum %{{.*}} dims [0]
 // CHECK: pp.all_reduce sum %[[PART]] over @mesh ["pp"]
 module attributes {pp.plan = #pp.plan<mesh = <["pp"=2 : stage, "ep"=2]>, schedule = "1f1b", threads = 1, cuts = [1], seeds = [#pp.seed<"w", [{"ep"}], 0>], optimizer = #pp.optimizer<sgd, lr = 1.000000e-01>>} {

@@ -1,9 +1,9 @@
 // The norm of all parameters in the loss is summed over stages like that of the
 // gradients: no parameter moves for it.
 // RUN: pp-opt %s --pass-pipeline="builtin.module(pp-differentiate,pp-add-optimizer,pp-cut-stages,pp-annotate-shardings,pp-propagate-shardings,pp-partition,pp-split-stages)" | FileCheck %s
-// CHECK: pp.name = "v"{{[^)]*}}pp.stages = array<i64: 0>}
-// CHECK-SAME: pp.name = "w"{{[^)]*}}pp.stages = array<i64: 1>})
-// CHECK-LABEL: pp.fragment update stage 0
+// CHECK: pp.name = "v"{{[^)]*}}pp.positions = array<i64: 0>
+// CHECK-SAME: pp.name = "w"{{[^)]*}}pp.positions = array<i64: 1>
+// CHECK-LABEL: pp.fragment update position 0
 // CHECK: pp.all_reduce sum {{.*}} : (tensor<f32>)
 // CHECK-NOT: pp.all_reduce {{.*}} : (tensor<4xf32>)
 module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage]>, schedule = "1f1b", cuts = [3], optimizer = #pp.optimizer<sgd, lr = 0.1>, threads = 1>} {

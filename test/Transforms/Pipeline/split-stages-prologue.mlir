@@ -2,11 +2,11 @@
 // before the first micro-batch; backward keeps nothing of it apart.
 // RUN: pp-opt %s --pp-split-stages --pp-choose-residuals --pp-rematerialize --split-input-file --verify-diagnostics | FileCheck %s
 
-// CHECK: %[[A:.*]] = pp.fragment prologue stage 0(%arg1) {
+// CHECK: %[[A:.*]] = pp.fragment prologue position 0(%arg1) {
 // CHECK-NEXT: ^bb0(%[[W:.*]]: tensor<2xf32>):
 // CHECK-NEXT: %[[G:.*]] = pp.all_gather %[[W]]
 // CHECK-NEXT: pp.yield %[[G]]
-// CHECK: %[[B:.*]] = pp.fragment prologue stage 1(%arg1) {
+// CHECK: %[[B:.*]] = pp.fragment prologue position 1(%arg1) {
 // CHECK: pp.fragment forward stage 0({{.*}}%[[A]]
 // CHECK-NOT: pp.all_gather
 // CHECK: pp.fragment forward stage 1({{.*}}%[[B]]

@@ -1,17 +1,17 @@
 // What is computed from a parameter alone is repeated on every stage that uses
 // it. These hold the parameter, add up its gradient and update it alike.
 // RUN: pp-opt %s --pass-pipeline="builtin.module(pp-differentiate,pp-add-optimizer,pp-cut-stages,pp-annotate-shardings,pp-propagate-shardings,pp-partition,pp-split-stages)" | FileCheck %s
-// CHECK: pp.name = "w"{{.*}}pp.stages = array<i64: 0, 2>
+// CHECK: pp.name = "w"{{.*}}pp.positions = array<i64: 0, 2>
 // CHECK-LABEL: pp.fragment forward stage 0
 // CHECK: pp.sin
 // CHECK-LABEL: pp.fragment forward stage 1
 // CHECK-NOT: pp.sin
 // CHECK-LABEL: pp.fragment forward stage 2
 // CHECK: pp.sin
-// CHECK-LABEL: pp.fragment update stage 0
+// CHECK-LABEL: pp.fragment update position 0
 // CHECK: pp.all_reduce sum {{.*}} over @mesh ["pp"] stages [0, 2]
 // CHECK-NOT: pp.all_reduce
-// CHECK-LABEL: pp.fragment update stage 2
+// CHECK-LABEL: pp.fragment update position 2
 // CHECK: pp.all_reduce sum {{.*}} over @mesh ["pp"] stages [0, 2]
 // CHECK-NOT: pp.all_reduce
 // CHECK: return {{.*}} : tensor<f32>, tensor<4xf32>, tensor<4xf32>

@@ -2,10 +2,10 @@
 // asks for the result: the loss is returned from stage 0 only. A parameter that
 // no stage uses lives on the first one, which joins in the clipped norm.
 // RUN: pp-opt %s --pass-pipeline="builtin.module(pp-differentiate,pp-add-optimizer,pp-cut-stages,pp-annotate-shardings,pp-propagate-shardings,pp-partition,pp-split-stages)" | FileCheck %s
-// CHECK: pp.name = "unused"{{[^)]*}}pp.stages = array<i64: 0>})
-// CHECK: pp.fragment update stage 0
+// CHECK: pp.name = "unused"{{[^)]*}}pp.positions = array<i64: 0>
+// CHECK: pp.fragment update position 0
 // CHECK: pp.all_reduce sum {{.*}} over @mesh ["pp"]
-// CHECK: pp.fragment update stage 1
+// CHECK: pp.fragment update position 1
 // CHECK: pp.all_reduce sum {{.*}} over @mesh ["pp"]
 module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage]>, schedule = "1f1b", cuts = [4], optimizer = #pp.optimizer<sgd, lr = 0.1, clip = 0.1>, threads = 1>} {
   func.func @main(%x: tensor<4x8xf32> {pp.role = #pp.role<input>, pp.name = "x"},

@@ -3,16 +3,16 @@
 // zero, and updates it by the clipped norm; the head's bias is read there, too,
 // without a gradient, and gets that of stage 1. What both know is added once.
 // RUN: pp-opt %s --pass-pipeline="builtin.module(pp-differentiate,pp-add-optimizer,pp-cut-stages,pp-annotate-shardings,pp-propagate-shardings,pp-partition,pp-split-stages)" | FileCheck %s
-// CHECK: pp.name = "threshold"{{[^)]*}}pp.stages = array<i64: 0>}
-// CHECK-SAME: pp.name = "bias"{{.*}}pp.stages = array<i64: 0, 1>
-// CHECK-LABEL: pp.fragment update stage 0
+// CHECK: pp.name = "threshold"{{[^)]*}}pp.positions = array<i64: 0>
+// CHECK-SAME: pp.name = "bias"{{.*}}pp.positions = array<i64: 0, 1>
+// CHECK-LABEL: pp.fragment update position 0
 // CHECK: %[[GRADIENT:.*]] = pp.constant {{.*}} dense<0.000000e+00> : tensor<4xf32>
 // CHECK-NEXT: pp.all_reduce sum %[[GRADIENT]] over @mesh ["pp"]
 // CHECK: %[[SQUARES:.*]] = pp.add
 // CHECK-NEXT: %[[NORM:.*]] = pp.all_reduce sum %[[SQUARES]] over @mesh ["pp"]
 // CHECK: pp.sqrt %[[NORM]]
 // CHECK-NOT: pp.all_reduce
-// CHECK-LABEL: pp.fragment update stage 1
+// CHECK-LABEL: pp.fragment update position 1
 // CHECK: pp.all_reduce sum %{{.*}} over @mesh ["pp"]
 // CHECK: %[[REDUCED:.*]] = pp.reduce
 // CHECK-NEXT: %[[SQUARE:.*]] = pp.convert %[[REDUCED]]

@@ -8,5 +8,5 @@
 // CHECK: pp.transfer {{.*}} from 1 to 0
 // CHECK: pp.fragment backward stage 0
 // CHECK: pp.accumulate {{.*}} over "mb"
-// CHECK: pp.fragment update stage 0
-// CHECK: pp.fragment update stage 1
+// CHECK: pp.fragment update position 0
+// CHECK: pp.fragment update position 1

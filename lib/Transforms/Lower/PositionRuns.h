@@ -1,16 +1,16 @@
-//===- StageRuns.h - runs and receives of each stage, in order --*- C++ -*-===//
+//===- PositionRuns.h - runs and receives of each position, in order --*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unrolls a schedule over the fragments of level 3, and finds where each stage
+// Unrolls a schedule over the fragments of level 3, and finds where each position
 // receives the values that others send to it. The results of a run are sent
 // right after it. They are received as late as possible: right before a run
-// that reads them, or earlier if the stages would otherwise wait for one
+// that reads them, or earlier if the positions would otherwise wait for one
 // another in a circle.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PP_LIB_TRANSFORMS_LOWER_STAGERUNS_H
-#define PP_LIB_TRANSFORMS_LOWER_STAGERUNS_H
+#ifndef PP_LIB_TRANSFORMS_LOWER_POSITIONRUNS_H
+#define PP_LIB_TRANSFORMS_LOWER_POSITIONRUNS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/PP.h"
@@ -24,14 +24,14 @@ struct Run {
   int64_t microBatch;
 };
 
-/// A run by the stage and its place in the stage's list.
+/// A run by the position and its place in the position's list.
 struct RunPlace {
-  int64_t stage;
+  int64_t position;
   size_t index;
 };
 
-/// The work of one stage in a step.
-struct StageRuns {
+/// The work of one position in a step.
+struct PositionRuns {
   std::vector<Run> runs;
   /// For each run, and for the end of the list: the runs whose results are
   /// received before it, in order.
@@ -42,15 +42,15 @@ struct StageRuns {
 /// once per micro-batch; without micro-batches that is once, too.
 int64_t instanceOf(FragmentOp fragment, int64_t microBatch);
 
-/// Reports that `stage` has no `value` yet where `reader` wants it.
-mlir::InFlightDiagnostic reportMissing(mlir::Operation *reader, int64_t stage,
+/// Reports that `position` has no `value` yet where `reader` wants it.
+mlir::InFlightDiagnostic reportMissing(mlir::Operation *reader, int64_t position,
                                        int64_t microBatch, mlir::Value value);
 
-/// The lists of all stages; fails, with a message, if a stage waits forever for
+/// The lists of all positions; fails, with a message, if a position waits forever for
 /// a value of another.
-mlir::FailureOr<std::vector<StageRuns>> listStageRuns(mlir::func::FuncOp main,
+mlir::FailureOr<std::vector<PositionRuns>> listPositionRuns(mlir::func::FuncOp main,
                                                       ScheduleAttr schedule);
 
 } // namespace pp
 
-#endif // PP_LIB_TRANSFORMS_LOWER_STAGERUNS_H
+#endif // PP_LIB_TRANSFORMS_LOWER_POSITIONRUNS_H

@@ -38,10 +38,10 @@ private:
   void name(Value value, std::string id) { ids[value] = std::move(id); }
   std::string describe();
   void describeWork(OStream &json, const Fragment &fragment);
-  void describeStage(OStream &json, int64_t stage);
+  void describePosition(OStream &json, int64_t position);
   void writeIds(OStream &json, StringRef key, ValueRange values,
                 bool takesMicroBatch = false);
-  std::string fileOf(int64_t stage) const;
+  std::string fileOf(int64_t position) const;
 
   func::FuncOp main;
   MeshAttr mesh;
@@ -53,10 +53,10 @@ private:
 
 } // namespace
 
-std::string PipelineWriter::fileOf(int64_t stage) const {
+std::string PipelineWriter::fileOf(int64_t position) const {
   SmallString<128> file(path);
   llvm::sys::path::replace_extension(
-      file, "." + Twine(stage) + llvm::sys::path::extension(path));
+      file, "." + Twine(position) + llvm::sys::path::extension(path));
   return file.str().str();
 }
 
@@ -70,12 +70,12 @@ void PipelineWriter::nameArguments() {
 }
 
 LogicalResult PipelineWriter::writeFragment(FragmentOp op) {
-  const int64_t stage = op.getHolder();
+  const int64_t position = op.getHolder();
   Block &body = op.getBody().front();
   for (auto [inside, outside] :
        llvm::zip_equal(body.getArguments(), op.getOperands()))
     name(inside, ids.at(outside));
-  auto [writer, isNew] = writers.try_emplace(stage, op.getContext(), mesh);
+  auto [writer, isNew] = writers.try_emplace(position, op.getContext(), mesh);
   FailureOr<std::vector<StageCall>> work = writer->second.write(op);
   if (failed(work))
     return failure();
@@ -84,13 +84,13 @@ LogicalResult PipelineWriter::writeFragment(FragmentOp op) {
     if (done.sum)
       done.name = "sum." + std::to_string(++sums);
     for (auto [index, result] : llvm::enumerate(done.results))
-      name(result, std::to_string(stage) + ":" + done.name + ":" +
+      name(result, std::to_string(position) + ":" + done.name + ":" +
                        std::to_string(index));
   }
   for (auto [result, yielded] :
        llvm::zip_equal(op.getResults(), body.getTerminator()->getOperands()))
     name(result, ids.at(yielded));
-  fragments[stage].push_back({op, std::move(*work)});
+  fragments[position].push_back({op, std::move(*work)});
   return success();
 }
 
@@ -110,9 +110,10 @@ FailureOr<std::vector<ExportedFile>> PipelineWriter::write() {
     }
   }
   std::vector<ExportedFile> files;
-  for (auto &[stage, writer] : writers)
+  for (auto &[position, writer] : writers)
     files.push_back(
-        {fileOf(stage), writeModule("stage_" + std::to_string(stage), writer)});
+        {fileOf(position),
+         writeModule("position_" + std::to_string(position), writer)});
   files.push_back({path.str() + ".json", describe()});
   return files;
 }
@@ -131,6 +132,8 @@ void PipelineWriter::describeWork(OStream &json, const Fragment &fragment) {
   json.object([&] {
     FragmentOp op = fragment.op;
     json.attribute("phase", stringifyPhase(op.getPhase()));
+    if (op.getStage())
+      json.attribute("stage", int64_t(*op.getStage()));
     json.attributeArray("calls", [&] {
       for (const StageCall &call : fragment.work)
         json.object([&] {
@@ -138,12 +141,12 @@ void PipelineWriter::describeWork(OStream &json, const Fragment &fragment) {
             AllReduceOp sum = call.sum;
             json.attribute("all_reduce",
                            stringifyReduction(sum.getReduction()));
-            SmallVector<int64_t> stages;
+            SmallVector<int64_t> all;
             for (auto &entry : writers)
-              stages.push_back(entry.first);
-            writeLine(json, "stages",
+              all.push_back(entry.first);
+            writeLine(json, "positions",
                       llvm::json::Array(
-                          ArrayRef<int64_t>(sum.getStages().value_or(stages))));
+                          ArrayRef<int64_t>(sum.getStages().value_or(all))));
           } else {
             json.attribute("function", call.name);
           }
@@ -154,17 +157,17 @@ void PipelineWriter::describeWork(OStream &json, const Fragment &fragment) {
   });
 }
 
-void PipelineWriter::describeStage(OStream &json, int64_t stage) {
+void PipelineWriter::describePosition(OStream &json, int64_t position) {
   json.object([&] {
-    json.attribute("stage", stage);
-    json.attribute("file", llvm::sys::path::filename(fileOf(stage)));
+    json.attribute("position", position);
+    json.attribute("file", llvm::sys::path::filename(fileOf(position)));
     json.attributeArray("fragments", [&] {
-      for (const Fragment &fragment : fragments[stage])
+      for (const Fragment &fragment : fragments[position])
         describeWork(json, fragment);
     });
     if (auto schedule = main->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
-        schedule && size_t(stage) < schedule.getRanks().size())
-      json.attribute("actions", schedule.getRanks()[stage].getValue());
+        schedule && size_t(position) < schedule.getRanks().size())
+      json.attribute("actions", schedule.getRanks()[position].getValue());
   });
 }
 
@@ -175,9 +178,9 @@ std::string PipelineWriter::describe() {
   json.object([&] {
     json.attribute("version", kInterfaceVersion);
     writeMesh(json, writers.begin()->second.getDevice());
-    json.attributeArray("stages", [&] {
+    json.attributeArray("positions", [&] {
       for (auto &entry : writers)
-        describeStage(json, entry.first);
+        describePosition(json, entry.first);
     });
     json.attributeArray("transfers", [&] {
       for (auto transfer : main.getOps<TransferOp>())

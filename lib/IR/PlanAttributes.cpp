@@ -533,9 +533,8 @@ static void forEachWord(ArrayRef<StringAttr> positions,
     }
 }
 
-LogicalResult
-ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr,
-                     ArrayRef<StringAttr> positions) {
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   StringAttr, ArrayRef<StringAttr> positions) {
   std::string wrong;
   forEachWord(positions, [&](size_t, StringRef word) {
     if (wrong.empty() && !schedule::parseAction(word.str()))
@@ -578,7 +577,7 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
       parser.parseGreater())
     return {};
   return parser.getChecked<ScheduleAttr>(parser.getContext(), name,
-                                        ArrayRef<StringAttr>(ranks));
+                                         ArrayRef<StringAttr>(ranks));
 }
 void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << "<" << getName() << ", [";

@@ -388,9 +388,8 @@ static LogicalResult verifyLayout(const InterfaceVerifier &value, MeshOp mesh,
                                   std::optional<Level> level) {
   if (level && *level >= Level::Spmd)
     return value.verifyPart(mesh);
-  for (StringRef name :
-       {attrs::kGlobalShape, attrs::kUnpaddedShape, attrs::kStages,
-        attrs::kPositions})
+  for (StringRef name : {attrs::kGlobalShape, attrs::kUnpaddedShape,
+                         attrs::kStages, attrs::kPositions})
     if (Attribute given = value.get<Attribute>(name))
       return value.fail() << "expects no " << name << " yet, got " << given
                           << "; the passes of level 2 write it (model_c6)";

@@ -56,7 +56,8 @@ SmallVector<std::pair<FragmentOp, FragmentOp>>
 pp::findResidualPairs(func::FuncOp main) {
   SmallVector<std::pair<FragmentOp, FragmentOp>> pairs;
   for (auto backward : main.getOps<FragmentOp>()) {
-    if (backward.getPhase() != Phase::Backward)
+    if (backward.getPhase() != Phase::Backward &&
+        backward.getPhase() != Phase::Weight)
       continue;
     for (auto forward : main.getOps<FragmentOp>())
       if (forward.getPhase() == Phase::Forward &&

@@ -18,9 +18,9 @@ pp::chooseStageCuts(func::FuncOp main, const StageCutProblem &problem) {
   if (failed(costs))
     return failure();
   std::string error;
-  auto cuts = findStageCuts(*costs, problem.plan.getSchedule().str(),
-                            problem.stages, problem.microBatches(), error,
-                            problem.chunks());
+  auto cuts =
+      findStageCuts(*costs, problem.plan.getSchedule().str(), problem.stages,
+                    problem.microBatches(), error, problem.chunks());
   if (!cuts)
     return main.emitError(error);
   return *cuts;

@@ -21,6 +21,12 @@ const std::vector<Algorithm> &pp::schedule::algorithms() {
       {"interleaved-1f1b",
        "1f1b over several stages per rank: a smaller bubble, more transfers", 2,
        maxStages, generateInterleaved},
+      {"zb-h1",
+       "1f1b that fills idle time with the gradients of weights, in no more "
+       "memory than its first rank",
+       1, 1, generateZeroBubbleH1},
+      {"zb-h2", "zb-h1 with twice the memory, and no idle time once begun", 1,
+       1, generateZeroBubbleH2},
   };
   return table;
 }

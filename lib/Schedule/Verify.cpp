@@ -90,8 +90,8 @@ bool Verifier::checkActions() {
       if (home != rank)
         return failAt(rank, i,
                       "expects stage " + std::to_string(action.stage) +
-                          " at position " + std::to_string(home) + " only, got " +
-                          print(action));
+                          " at position " + std::to_string(home) +
+                          " only, got " + print(action));
       for (const Action &needed : dependencies(schedule, action))
         if (needed.stage == action.stage && !hasSeen(needed))
           return failAt(rank, i,

@@ -57,8 +57,7 @@ private:
   std::map<std::pair<Phase, int64_t>, int64_t> fragments;
 };
 
-bool PipelineVerifier::isAt(Value value, int64_t position,
-                            bool perMicroBatch) {
+bool PipelineVerifier::isAt(Value value, int64_t position, bool perMicroBatch) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     unsigned index = argument.getArgNumber();
     std::optional<Role> role = getArgRole(main, index);
@@ -82,16 +81,16 @@ bool PipelineVerifier::isAt(Value value, int64_t position,
   if (home < 0)
     home = fragment.getHolder();
   return home == position && (perMicroBatch || numMicroBatches == 1 ||
-                           isOncePerStep(fragment.getPhase()));
+                              isOncePerStep(fragment.getPhase()));
 }
 
 LogicalResult PipelineVerifier::verifyFragment(FragmentOp fragment) {
   const int64_t position = fragment.getHolder(),
                 number = fragment.getStageOrPosition();
   if (!isPosition(position))
-    return fragment.emitOpError() << "expects a position on the stage axis "
-                                  << "below " << numPositions << ", got "
-                                  << position;
+    return fragment.emitOpError()
+           << "expects a position on the stage axis "
+           << "below " << numPositions << ", got " << position;
   if (!fragments.insert({{fragment.getPhase(), number}, position}).second)
     return fragment.emitOpError()
            << "expects to be the only " << stringifyPhase(fragment.getPhase())
@@ -170,10 +169,9 @@ LogicalResult PipelineVerifier::verifySchedule(ScheduleAttr attribute) {
                           "each of ")
            << numPositions << " positions, got " << attribute.getRanks().size();
   const SmallVector<int64_t> positions = attribute.getPositions();
-  schedule::Schedule schedule{attribute.getName().str(),
-                              unsigned(positions.size()),
-                              unsigned(numMicroBatches),
-                              attribute.getActions()};
+  schedule::Schedule schedule{
+      attribute.getName().str(), unsigned(positions.size()),
+      unsigned(numMicroBatches), attribute.getActions()};
   std::string error;
   if (!schedule::verify(schedule, error))
     return main.emitError("pp.schedule: ") << error;

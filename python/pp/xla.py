@@ -58,7 +58,7 @@ class Step(Interface):
 
     def __init__(self, path):
         super().__init__(path)
-        if "stages" in self.entries:
+        if "positions" in self.entries:
             raise ValueError(f"{path} is a pipeline of {len(self.entries['stages'])} stages, which call each other as "
                              f"{path}.json says: pp.xla.Step runs steps without stages; leave pp out of the plan")
         devices = jax.local_devices()[:self.replicas]

@@ -47,7 +47,7 @@ def count_communication(level3):
 
     stage, times = None, 0
     for line in level3.splitlines():
-        if match := re.search(r"pp\.fragment (\w+) stage (\d+)", line):
+        if match := re.search(r"pp\.fragment (\w+) (?:stage|position) (\d+)", line):
             stage, times = int(match[2]), 1 if match[1] == "update" else MESH["mb"]
         elif match := re.search(r"pp\.transfer .* from (\d+) to (\d+) : (.*)", line):
             size = bytes_of(match[3])

@@ -66,7 +66,9 @@ KEYS = [
     Key("remat", ("cheap", "none", "selective", "full")),
     Key("bucket", (26214400, 0, 3000)),
     Key("ahead", (1, 0, 3)),
-    Key("schedule", ("1f1b", "gpipe"), needs=(("microbatches",), (2, 3, 4))),
+    Key("schedule", ("1f1b", "gpipe", "interleaved-1f1b", "zb-h1", "zb-h2"), needs=(("microbatches",), (2, 3, 4))),
+    # The first is as few as the schedule takes.
+    Key("chunks", (2, 3), needs=(("schedule",), ("interleaved-1f1b",))),
 ]
 OPTIMIZERS = ("sgd lr=0.1", "adamw lr=1e-3", "adamw lr=1e-3 clip=0.5", "momentum lr=0.05")
 
@@ -96,6 +98,7 @@ def fits(strategy):
         devices *= said.get(key.name, 1) if key.is_axis else 1
     experts = int(strategy.model.split("--experts=")[1].split()[0]) if "ep" in said else 1
     return (1 < devices <= DEVICES and said["pp"] <= family.layers and
+            (said.get("chunks") != 3 or said["pp"] > 1) and
             said["microbatches"] * said["dp"] * said.get("ep", 1) <= family.batch and
             said.get("ep", 1) <= experts and
             (said.get("sp", 1) == 1 or said["sp"] * said["tp"] <= HEADS) and

@@ -28,8 +28,8 @@ import margins
 import strategies
 
 STEPS = 2
-COUNT, COUNT_IN_F32, COUNT_OF_ALL = 96, 36, 420
-LEAST_PAIRS = 2600  # of all families, met by COUNT
+COUNT, COUNT_IN_F32, COUNT_OF_ALL = 120, 40, 420
+LEAST_PAIRS = 3300  # of all families, met by COUNT
 MARGIN = 1e-4
 
 

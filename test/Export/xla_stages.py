@@ -25,6 +25,7 @@ CASES = [
     ("zero", GPT, "pp=2 dp=2 zero=2 microbatches=2"),
     ("stages", "mlp --layers=4 --input=8 --hidden=12 --classes=4 --batch=8",
      "pp=4 microbatches=4"),
+    ("interleaved", GPT, "pp=2 dp=2 microbatches=2 schedule=interleaved-1f1b clip=0.1"),
     ("experts", GPT.replace("gpt", "moe") + " --experts=4", "pp=2 ep=2 microbatches=2"),
 ]
 
@@ -60,7 +61,7 @@ class Pipeline:
         self.programs = [
             compile_functions(path.parent / stage["file"],
                               jax.local_devices()[index * self.replicas:][:self.replicas])
-            for index, stage in enumerate(self.entries["stages"])]
+            for index, stage in enumerate(self.entries["positions"])]
         self.micro_batches = next((axis["size"] for axis in self.entries["mesh"]
                                    if axis["kind"] == "time"), 1)
         self.targets = {}
@@ -75,7 +76,7 @@ class Pipeline:
                 whole = tensor.from_stored(values[tensor.name] if tensor.name in values
                                            else tensor.initial())
                 parts = [tensor.split(whole, index) for index in range(self.replicas)]
-                for stage in tensor.stages:
+                for stage in tensor.positions:
                     self.kept[stage, tensor.name] = parts
 
     def has(self, stage, name, micro_batch):
@@ -101,22 +102,21 @@ class Pipeline:
         for name, parts in zip(call["results"], done):
             self.bind(stage, name, micro_batch, [np.asarray(part) for part in parts])
 
-    def calls_of(self, stage, phase):
-        return [call for fragment in self.entries["stages"][stage]["fragments"]
-                if fragment["phase"] == phase for call in fragment["calls"]]
+    def calls_of(self, position, phase, stage=None):
+        return [call for fragment in self.entries["positions"][position]["fragments"]
+                if fragment["phase"] == phase and fragment.get("stage") == stage for call in fragment["calls"]]
 
     def run_actions(self):
         """Each stage's list in order; a stage waits for what an action reads."""
         lists = [[re.fullmatch(r"(\d+)([FBW])(\d+)", word).groups()
-                  for word in stage["actions"].split()] for stage in self.entries["stages"]]
+                  for word in place["actions"].split()] for place in self.entries["positions"]]
         phases = {"F": "forward", "B": "backward", "W": "weight"}
         while any(lists):
             has_moved = False
             for stage, actions in enumerate(lists):
                 while actions:
                     number, kind, micro_batch = actions[0]
-                    assert int(number) == stage
-                    calls = self.calls_of(stage, phases[kind])
+                    calls = self.calls_of(stage, phases[kind], int(number))
                     made = {name for call in calls for name in call["results"]}
                     if not all(name in made or self.has(stage, name, int(micro_batch))
                                for call in calls for name in call["arguments"]):
@@ -148,9 +148,9 @@ class Pipeline:
             heads = {stage: calls[0] for stage, calls in enumerate(lists) if calls}
             if not heads:
                 return
-            members = next(head["stages"] for head in heads.values()
-                           if all(heads.get(stage, {}).get("stages") == head["stages"]
-                                  for stage in head["stages"]))
+            members = next(head["positions"] for head in heads.values()
+                           if all(heads.get(stage, {}).get("positions") == head["positions"]
+                                  for stage in head["positions"]))
             assert all(heads[stage]["all_reduce"] == "sum" for stage in members)
             for index in range(len(heads[members[0]]["arguments"])):
                 addends = [self.look_up(stage, heads[stage]["arguments"][index], None)
@@ -169,7 +169,7 @@ class Pipeline:
                 continue
             whole = tensor.from_stored(batch[tensor.name])
             parts = [tensor.split(whole, index) for index in range(self.replicas)]
-            for stage in tensor.stages:
+            for stage in tensor.positions:
                 for number in range(self.micro_batches):
                     self.now[stage, tensor.name, number] = [
                         part[number] if tensor.is_per_micro_batch else part for part in parts]
@@ -179,7 +179,7 @@ class Pipeline:
         self.run_once("update")
         loss = None
         for tensor in self.interface.results:
-            for stage in tensor.stages:
+            for stage in tensor.positions:
                 parts = self.look_up(stage, tensor.value, None)
                 if (stage, tensor.name) in self.kept:
                     self.kept[stage, tensor.name] = parts
@@ -192,7 +192,7 @@ class Pipeline:
         import numpy as np
         result = {}
         for tensor in self.interface.arguments:
-            for stage in tensor.stages:
+            for stage in tensor.positions:
                 if (stage, tensor.name) in self.kept:
                     whole = tensor.to_stored(tensor.join(self.kept[stage, tensor.name]))
                     assert np.array_equal(result.setdefault(tensor.name, whole), whole)

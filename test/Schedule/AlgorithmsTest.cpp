@@ -62,8 +62,8 @@ TEST(Interleaved, MatchesHandWritten) {
             "3B3,3B4,1B3,1B4\n");
 }
 
-// Idle time is that of p - 1 pairs of forward and backward actions, if each rank
-// has p micro-batches or more.
+// Idle time is that of p - 1 pairs of forward and backward actions, if each
+// rank has p micro-batches or more.
 TEST(Interleaved, HasTheBubbleAndTheMemoryOfThePaper) {
   for (unsigned p = 1; p <= 8; ++p)
     for (unsigned v = 2; v <= 4; ++v)
@@ -79,6 +79,57 @@ TEST(Interleaved, HasTheBubbleAndTheMemoryOfThePaper) {
           EXPECT_EQ(peakInFlight(schedule, rank),
                     std::min(m * v, (v - 1) * p + 2 * (p - rank) - 1));
       }
+}
+
+/// The most residuals that a rank holds: 1 from F to B, and 0.5 up to W.
+static double peakResiduals(const std::vector<Action> &actions) {
+  double now = 0, peak = 0;
+  for (const Action &action : actions) {
+    now += action.kind == Kind::Forward ? 1 : -0.5;
+    peak = std::max(peak, now);
+  }
+  return peak;
+}
+
+// F, B and W take 1 each, transfers nothing (Qi et al., 2023, table 2).
+TEST(ZeroBubble, HasTheTimesAndTheMemoryOfThePaper) {
+  struct Case {
+    const char *name;
+    unsigned p, m;
+    double end, longestSpan;
+    std::vector<double> peaks;
+  };
+  for (const Case &it : {Case{"zb-h1", 4, 8, 27, 27, {4, 3.5, 3, 2.5}},
+                         {"zb-h2", 4, 8, 27, 24, {7, 6, 5, 4}},
+                         {"zb-h1", 8, 24, 79, 79, {}},
+                         {"zb-h2", 8, 24, 79, 72, {}}}) {
+    Schedule schedule = generateOrFail(it.name, it.p, it.m);
+    Timeline timeline = simulate(schedule, Durations::unit());
+    double span = 0;
+    for (unsigned rank = 0; rank < it.p; ++rank) {
+      const std::vector<TimedAction> &timed = timeline.ranks[rank];
+      span = std::max(span, timed.back().end - timed.front().start);
+      if (!it.peaks.empty())
+        EXPECT_EQ(peakResiduals(schedule.ranks[rank]), it.peaks[rank]);
+    }
+    EXPECT_EQ(timeline.end, it.end);
+    EXPECT_EQ(span, it.longestSpan);
+  }
+}
+
+TEST(ZeroBubble, HasClosedForms) {
+  for (unsigned p = 1; p <= 8; ++p)
+    for (unsigned m = 1; m <= 3 * p; ++m) {
+      const double h1 =
+          simulate(generateOrFail("zb-h1", p, m), Durations::unit()).end;
+      if (m >= p)
+        EXPECT_EQ(h1, 3.0 * m + p - 1);
+      Timeline h2 = simulate(generateOrFail("zb-h2", p, m), Durations::unit());
+      if (m + 1 < 2 * p)
+        continue;
+      for (const std::vector<TimedAction> &timed : h2.ranks)
+        EXPECT_EQ(timed.back().end - timed.front().start, 3.0 * m);
+    }
 }
 
 TEST(Algorithms, HoldTheirInFlightBounds) {
@@ -112,9 +163,8 @@ TEST(Algorithms, NameTheNearOnesOfAnUnknownName) {
   EXPECT_FALSE(generate("1f1", {2, 2, 1}, error));
   EXPECT_EQ(error, "expects a schedule named '1f1b', got '1f1'");
   EXPECT_FALSE(generate("zigzag", {2, 2, 1}, error));
-  EXPECT_EQ(error,
-            "expects a schedule named one of 'gpipe', '1f1b', "
-            "'interleaved-1f1b', got 'zigzag'");
+  EXPECT_EQ(error, "expects a schedule named one of 'gpipe', '1f1b', "
+                   "'interleaved-1f1b', 'zb-h1', 'zb-h2', got 'zigzag'");
 }
 
 TEST(Algorithms, RefuseProblemsTheyCannotSolve) {
@@ -130,7 +180,9 @@ TEST(Algorithms, RefuseProblemsTheyCannotSolve) {
   EXPECT_EQ(error, "schedule '1f1b' expects 1 stage per rank (chunks), got 2; "
                    "those that take as many: 'interleaved-1f1b'");
   EXPECT_FALSE(generate("interleaved-1f1b", {2, 4, 1}, error));
-  EXPECT_EQ(error,
-            "schedule 'interleaved-1f1b' expects at least 2 stages per rank "
-            "(chunks), got 1; those that take as many: 'gpipe', '1f1b'");
+  EXPECT_EQ(
+      error,
+      "schedule 'interleaved-1f1b' expects at least 2 stages per rank "
+      "(chunks), got 1; those that take as many: 'gpipe', '1f1b', 'zb-h1', "
+      "'zb-h2'");
 }

@@ -119,6 +119,8 @@ static bool runsToItsEnd(const Schedule &schedule) {
       const Action &a = schedule.ranks[rank][next[rank]];
       bool ready = a.kind == Kind::Forward
                        ? a.stage == 0 || has(a.stage - 1, 'F', a.microBatch)
+                   : a.kind == Kind::Weight
+                       ? has(a.stage, 'B', a.microBatch)
                        : has(a.stage, 'F', a.microBatch) &&
                              (a.stage + 1 == schedule.stages ||
                               has(a.stage + 1, 'B', a.microBatch));

@@ -61,10 +61,21 @@ Schedule generateGPipe(const ScheduleProblem &problem);
 Schedule generateOneForwardOneBackward(const ScheduleProblem &problem);
 
 /// Each rank has v stages, r, r + p, ...: micro-batches go round v times, p or
-/// more at once (Narayanan et al., 2021, section 2.2). The bubble is (p - 1) / (v
-/// m) of the work. Any number of micro-batches; rank r holds the residuals of up
-/// to (v - 1) p + 2 (p - r) - 1 pairs of stage and micro-batch, if p divides m.
+/// more at once (Narayanan et al., 2021, section 2.2). The bubble is (p - 1) /
+/// (v m) of the work. Any number of micro-batches; rank r holds the residuals
+/// of up to (v - 1) p + 2 (p - r) - 1 pairs of stage and micro-batch, if p
+/// divides m.
 Schedule generateInterleaved(const ScheduleProblem &problem);
+
+/// Zero bubble, H1 (Qi et al., 2023, section 2.2). With F, B and W of one
+/// duration, m >= p micro-batches take 3 m + p - 1 of it, a third of 1F1B's
+/// bubble. Rank r holds p - r micro-batches, and what W needs of up to r more.
+Schedule generateZeroBubbleH1(const ScheduleProblem &problem);
+
+/// Zero bubble, H2 (the same, section 2.3). With F, B and W of one duration and
+/// m >= 2 p - 1, a rank that has begun is never idle. Rank r holds 2 (p - r) -
+/// 1 micro-batches, and what W needs of up to 2 r more.
+Schedule generateZeroBubbleH2(const ScheduleProblem &problem);
 
 } // namespace pp::schedule
 

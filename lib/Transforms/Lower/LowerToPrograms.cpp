@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
 #include "MicroBatchSums.h"
+#include "PositionRuns.h"
 #include "ProgramWriter.h"
 #include "Slots.h"
-#include "PositionRuns.h"
 #include "pp/Analysis/ModuleTarget.h"
 #include "pp/Transforms/Passes.h"
 
@@ -31,8 +31,8 @@ namespace {
 class PositionLowering {
 public:
   PositionLowering(func::FuncOp main, SumKernels &sumKernels,
-                ArrayRef<PositionRuns> positions, int64_t position,
-                ArrayRef<int64_t> ranks)
+                   ArrayRef<PositionRuns> positions, int64_t position,
+                   ArrayRef<int64_t> ranks)
       : main(main), module(main->getParentOfType<ModuleOp>()), symbols(module),
         positions(positions), position(position),
         writer(module, nameOf(position, positions), ranks),
@@ -136,7 +136,7 @@ LogicalResult PositionLowering::run() {
 }
 
 FailureOr<int64_t> PositionLowering::obtain(Value value, int64_t microBatch,
-                                         Operation *reader) {
+                                            Operation *reader) {
   if (auto sum = value.getDefiningOp<AccumulateOp>()) {
     if (auto slot = sums.getTotal(cast<OpResult>(sum.getOperand())))
       return *slot;
@@ -240,7 +240,7 @@ SlotClass PositionLowering::classOf(FragmentOp fragment, Value bodyValue) {
 }
 
 LogicalResult PositionLowering::lowerFragment(FragmentOp fragment,
-                                           int64_t microBatch) {
+                                              int64_t microBatch) {
   Block &body = fragment.getBody().front();
   auto yield = cast<YieldOp>(body.getTerminator());
   writer.setTag(
@@ -316,7 +316,8 @@ void PositionLowering::chooseDestinations(FragmentOp fragment) {
   }
 }
 
-LogicalResult PositionLowering::lowerLaunch(LaunchOp launch, int64_t microBatch) {
+LogicalResult PositionLowering::lowerLaunch(LaunchOp launch,
+                                            int64_t microBatch) {
   auto kernel = symbols.lookup<func::FuncOp>(launch.getCallee());
   auto type = FunctionType::get(launch.getContext(), launch.getOperandTypes(),
                                 launch.getResultTypes());
@@ -442,12 +443,13 @@ struct LowerToProgramsPass
     // Two parameters of each, where an update has four and more.
     const unsigned tensors = target->kernelTuning().tensorsPerLaunch;
     SumKernels sumKernels(module, tensors == 1 ? 1 : 2 * tensors);
-    FailureOr<std::vector<PositionRuns>> positions = listPositionRuns(*main, schedule);
+    FailureOr<std::vector<PositionRuns>> positions =
+        listPositionRuns(*main, schedule);
     if (failed(positions))
       return signalPassFailure();
     for (size_t position = 0; position < positions->size(); ++position) {
       PositionLowering lowering(*main, sumKernels, *positions, position,
-                             ranksOf(mesh.getMesh(), position));
+                                ranksOf(mesh.getMesh(), position));
       if (failed(lowering.run()))
         return signalPassFailure();
     }

@@ -1,4 +1,5 @@
-//===- PositionRuns.cpp - runs and receives of each position, in order ----------===//
+//===- PositionRuns.cpp - runs and receives of each position, in order
+//----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -26,8 +27,8 @@ int64_t pp::instanceOf(FragmentOp fragment, int64_t microBatch) {
 InFlightDiagnostic pp::reportMissing(Operation *reader, int64_t position,
                                      int64_t microBatch, Value value) {
   InFlightDiagnostic diagnostic = reader->emitOpError()
-                                  << "expects a value that position " << position
-                                  << " has by then";
+                                  << "expects a value that position "
+                                  << position << " has by then";
   if (microBatch >= 0)
     diagnostic << " for micro-batch " << microBatch;
   diagnostic << "; pp.schedule runs what computes it later, or not at all";
@@ -65,8 +66,8 @@ public:
   LogicalResult run();
 
 private:
-  /// The progress of a position, and the positions that have not yet received values
-  /// of its last run. All have before the next run.
+  /// The progress of a position, and the positions that have not yet received
+  /// values of its last run. All have before the next run.
   struct Progress {
     size_t next = 0;
     SmallVector<int64_t> waiting;
@@ -78,8 +79,8 @@ private:
     return next < list.runs.size() ? std::optional(list.runs[next])
                                    : std::nullopt;
   }
-  /// True if only the update is left of the step. It may reduce over positions, so
-  /// none begins before everything else has run and is received.
+  /// True if only the update is left of the step. It may reduce over positions,
+  /// so none begins before everything else has run and is received.
   bool isPastActions(int64_t position) const {
     std::optional<Run> next = nextRun(position);
     return !next || next->fragment.getPhase() == Phase::Update;
@@ -87,13 +88,15 @@ private:
   bool hasRun(RunPlace run) const {
     return run.index < progress[run.position].next;
   }
-  /// The place at which `position` gets the value of `transfer` for its next run.
+  /// The place at which `position` gets the value of `transfer` for its next
+  /// run.
   RunPlace findSource(TransferOp transfer, int64_t microBatch) const;
 
   bool receive(int64_t source, int64_t target);
   bool advance(int64_t position);
-  /// The position that must go on before `position` can; `missing` is the value that
-  /// it has to compute, if that is the reason. `position` itself if no position will.
+  /// The position that must go on before `position` can; `missing` is the value
+  /// that it has to compute, if that is the reason. `position` itself if no
+  /// position will.
   std::optional<int64_t> findObstacle(int64_t position, Value &missing) const;
   LogicalResult receiveInCircle();
 
@@ -181,8 +184,8 @@ std::optional<int64_t> Rendezvous::findObstacle(int64_t position,
   return std::nullopt;
 }
 
-/// If no position can go on, there is a circle of positions that wait for each other.
-/// There, the positions that are awaited as receivers receive.
+/// If no position can go on, there is a circle of positions that wait for each
+/// other. There, the positions that are awaited as receivers receive.
 LogicalResult Rendezvous::receiveInCircle() {
   Value missing;
   int64_t position = 0;

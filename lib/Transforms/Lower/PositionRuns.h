@@ -1,11 +1,12 @@
-//===- PositionRuns.h - runs and receives of each position, in order --*- C++ -*-===//
+//===- PositionRuns.h - runs and receives of each position, in order --*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unrolls a schedule over the fragments of level 3, and finds where each position
-// receives the values that others send to it. The results of a run are sent
-// right after it. They are received as late as possible: right before a run
-// that reads them, or earlier if the positions would otherwise wait for one
+// Unrolls a schedule over the fragments of level 3, and finds where each
+// position receives the values that others send to it. The results of a run are
+// sent right after it. They are received as late as possible: right before a
+// run that reads them, or earlier if the positions would otherwise wait for one
 // another in a circle.
 //
 //===----------------------------------------------------------------------===//
@@ -43,13 +44,14 @@ struct PositionRuns {
 int64_t instanceOf(FragmentOp fragment, int64_t microBatch);
 
 /// Reports that `position` has no `value` yet where `reader` wants it.
-mlir::InFlightDiagnostic reportMissing(mlir::Operation *reader, int64_t position,
-                                       int64_t microBatch, mlir::Value value);
+mlir::InFlightDiagnostic reportMissing(mlir::Operation *reader,
+                                       int64_t position, int64_t microBatch,
+                                       mlir::Value value);
 
-/// The lists of all positions; fails, with a message, if a position waits forever for
-/// a value of another.
-mlir::FailureOr<std::vector<PositionRuns>> listPositionRuns(mlir::func::FuncOp main,
-                                                      ScheduleAttr schedule);
+/// The lists of all positions; fails, with a message, if a position waits
+/// forever for a value of another.
+mlir::FailureOr<std::vector<PositionRuns>>
+listPositionRuns(mlir::func::FuncOp main, ScheduleAttr schedule);
 
 } // namespace pp
 

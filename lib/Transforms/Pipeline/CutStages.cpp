@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes a level 1 training step (origins and kinds set) and a plan. Sets
-// pp.stages on every op of forward and backward pass, and on every argument. How
-// many stages there are, pp.schedule says, or else the mesh.
-// Without `cuts` in the plan the planner chooses them. The ops of the update
-// stay unassigned: they are placed with their users.
+// pp.stages on every op of forward and backward pass, and on every argument.
+// How many stages there are, pp.schedule says, or else the mesh. Without `cuts`
+// in the plan the planner chooses them. The ops of the update stay unassigned:
+// they are placed with their users.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Remarks.h"

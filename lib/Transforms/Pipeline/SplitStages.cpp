@@ -43,7 +43,14 @@ struct Draft {
 class StageSplitter {
 public:
   StageSplitter(func::FuncOp main, MeshOp mesh, const StepPlacement &placement)
-      : main(main), mesh(mesh), placement(placement) {}
+      : main(main), mesh(mesh), placement(placement),
+        isSplit(placement.getNumStages()) {
+    if (auto schedule = main->getAttrOfType<ScheduleAttr>(attrs::kSchedule))
+      for (const std::vector<schedule::Action> &actions : schedule.getActions())
+        for (const schedule::Action &action : actions)
+          if (action.kind == schedule::Kind::Weight)
+            isSplit[action.stage] = true;
+  }
 
   LogicalResult run();
 
@@ -58,6 +65,9 @@ private:
   /// Makes `value` an input of `draft`, from the position's prologue if it is
   /// computed there.
   void takeIn(Draft &draft, Value value);
+  /// The phase in which `stage` runs an op of a micro-batch. Gradients of
+  /// weights are apart where the schedule says so.
+  Phase phaseOf(Operation *op, int64_t stage) const;
   bool belongsTo(const Draft &draft, Operation *op) const;
   /// The sum over positions by which `draft` gets the result of `op`, or null.
   const PositionSum *getSum(const Draft &draft, Operation *op) const {
@@ -92,15 +102,18 @@ private:
     case Phase::Forward:
       return drafts[positions + number];
     case Phase::Backward:
-      return drafts[positions + 2 * stages - 1 - number];
+      return drafts[positions + stages + 2 * (stages - 1 - number)];
+    case Phase::Weight:
+      return drafts[positions + stages + 2 * (stages - 1 - number) + 1];
     default:
-      return drafts[positions + 2 * stages + number];
+      return drafts[positions + 3 * stages + number];
     }
   }
 
   func::FuncOp main;
   MeshOp mesh;
   const StepPlacement &placement;
+  SmallVector<bool> isSplit; ///< by stage, whether weights' gradients are apart
   SmallVector<Draft> drafts; ///< in the order they are emitted
   SmallVector<Value> returned;
   OpBuilder builder{main.getContext()};
@@ -128,6 +141,14 @@ LogicalResult StageSplitter::run() {
   return success();
 }
 
+Phase StageSplitter::phaseOf(Operation *op, int64_t stage) const {
+  if (getKind(op) == Kind::Forward)
+    return Phase::Forward;
+  return getKind(op) == Kind::WeightGradient && isSplit[stage]
+             ? Phase::Weight
+             : Phase::Backward;
+}
+
 bool StageSplitter::belongsTo(const Draft &draft, Operation *op) const {
   if (isa<AccumulateOp>(op))
     return false;
@@ -141,7 +162,7 @@ bool StageSplitter::belongsTo(const Draft &draft, Operation *op) const {
   if (draft.isUpdate() ||
       !llvm::is_contained(placement.getStages(op->getResult(0)), draft.stage))
     return false;
-  return (getKind(op) == Kind::Forward) == (draft.phase == Phase::Forward);
+  return phaseOf(op, draft.stage) == draft.phase;
 }
 
 SmallVector<Value> StageSplitter::getAddends(const Draft &draft,
@@ -204,14 +225,15 @@ LogicalResult StageSplitter::collect() {
       drafts.push_back({phase, -1, position, {}, {}, {}});
   };
   auto draftStage = [&](Phase phase, int64_t stage) {
-    drafts.push_back(
-        {phase, stage, placement.getPosition(stage), {}, {}, {}});
+    drafts.push_back({phase, stage, placement.getPosition(stage), {}, {}, {}});
   };
   draftPositions(Phase::Prologue);
   for (int64_t stage = 0; stage < stages; ++stage)
     draftStage(Phase::Forward, stage);
-  for (int64_t stage = stages - 1; stage >= 0; --stage)
+  for (int64_t stage = stages - 1; stage >= 0; --stage) {
     draftStage(Phase::Backward, stage);
+    draftStage(Phase::Weight, stage);
+  }
   draftPositions(Phase::Update);
 
   Block &body = main.getBody().front();
@@ -219,9 +241,8 @@ LogicalResult StageSplitter::collect() {
     if (!op.getNumResults() ||
         placement.getTimeClass(op.getResult(0)) != TimeClass::PerMicroBatch)
       continue;
-    Phase phase =
-        getKind(&op) == Kind::Forward ? Phase::Forward : Phase::Backward;
-    addTo(draftOf(phase, placement.getStages(op.getResult(0)).front()), &op);
+    const int64_t stage = placement.getStages(op.getResult(0)).front();
+    addTo(draftOf(phaseOf(&op, stage), stage), &op);
   }
   for (int64_t stage = 0; stage < stages; ++stage)
     if (draftOf(Phase::Forward, stage).ops.empty())
@@ -254,8 +275,8 @@ void StageSplitter::sortUpdates() {
   }
 }
 
-/// Checks that a position holds the parameters and states it reads, also through
-/// ops that depend on them alone, which are repeated for each user.
+/// Checks that a position holds the parameters and states it reads, also
+/// through ops that depend on them alone, which are repeated for each user.
 LogicalResult StageSplitter::verifyHomes() {
   for (const Draft &draft : drafts)
     for (Value input : draft.inputs) {
@@ -372,18 +393,17 @@ Value StageSplitter::emitSum(OpBuilder &builder, Value value,
   MLIRContext *context = builder.getContext();
   auto meshName = FlatSymbolRefAttr::get(context, mesh.getSymName());
   auto axes = builder.getArrayAttr({mesh.getMesh().getStageAxis().getName()});
-  auto positions =
-      int64_t(sum.positions.size()) == placement.getNumPositions()
-          ? DenseI64ArrayAttr()
-          : DenseI64ArrayAttr::get(context, sum.positions);
+  auto positions = int64_t(sum.positions.size()) == placement.getNumPositions()
+                       ? DenseI64ArrayAttr()
+                       : DenseI64ArrayAttr::get(context, sum.positions);
   // A truth value that one position has.
   const Reduction reduction = getElementTypeOrSelf(local.getType()).isInteger(1)
                                   ? Reduction::Or
                                   : Reduction::Sum;
-  auto reduce = AllReduceOp::create(builder, loc, TypeRange(local.getType()),
-                                    ReductionAttr::get(context, reduction),
-                                    ValueRange(local), meshName, axes,
-                                    positions);
+  auto reduce =
+      AllReduceOp::create(builder, loc, TypeRange(local.getType()),
+                          ReductionAttr::get(context, reduction),
+                          ValueRange(local), meshName, axes, positions);
   setKind(reduce, Kind::Update);
   tellCause(reduce, value, sum,
             /*isRemarked=*/draft.position == sum.positions.front());
@@ -458,8 +478,8 @@ void StageSplitter::setPositionsOfArguments() {
        llvm::zip_equal(main.getArguments(), all)) {
     NamedAttrList list(attributes);
     if (list.erase(attrs::kStages))
-      list.set(attrs::kPositions, builder.getDenseI64ArrayAttr(
-                                      placement.getHome(argument)));
+      list.set(attrs::kPositions,
+               builder.getDenseI64ArrayAttr(placement.getHome(argument)));
     attributes = list.getDictionary(builder.getContext());
   }
   main.setAllArgAttrs(all);

@@ -48,9 +48,8 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
       return op.emitError("expects an op of level 2, got ") << op.getName();
     ArrayRef<int64_t> stages = pp::getStages(&op);
     if (!stages.empty() && !areStages(stages))
-      return op.emitOpError()
-             << "expects ascending stages (pp.stages) below " << numStages
-             << ", got [" << stages << "]";
+      return op.emitOpError() << "expects ascending stages (pp.stages) below "
+                              << numStages << ", got [" << stages << "]";
   }
   for (BlockArgument arg : main.getArguments()) {
     std::optional<Role> role = getArgRole(main, arg.getArgNumber());
@@ -63,13 +62,13 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
     if (stages && !areStages(stages))
       return main.emitError("argument \"")
              << getArgName(main, arg.getArgNumber())
-             << "\" expects ascending stages (pp.stages) below "
-             << numStages << ", got [" << stages.asArrayRef() << "]";
+             << "\" expects ascending stages (pp.stages) below " << numStages
+             << ", got [" << stages.asArrayRef() << "]";
     // Any stage can load a part of the batch.
     place.stages = placement.keep(placement.allStages);
-    place.home = placement.keep(
-        stages && !isBatch ? placement.positionsOf(stages.asArrayRef())
-                           : placement.allPositions);
+    place.home = placement.keep(stages && !isBatch
+                                    ? placement.positionsOf(stages.asArrayRef())
+                                    : placement.allPositions);
   }
   if (failed(placement.placeOps()))
     return failure();
@@ -139,9 +138,8 @@ bool StepPlacement::addsAcrossStages(Operation &op) const {
 }
 
 bool StepPlacement::sharesNoStage(Value a, Value b) const {
-  const bool areOfMicroBatch =
-      getTimeClass(a) == TimeClass::PerMicroBatch &&
-      getTimeClass(b) == TimeClass::PerMicroBatch;
+  const bool areOfMicroBatch = getTimeClass(a) == TimeClass::PerMicroBatch &&
+                               getTimeClass(b) == TimeClass::PerMicroBatch;
   return areOfMicroBatch ? intersect(getStages(a), getStages(b)).empty()
                          : intersect(getHome(a), getHome(b)).empty();
 }
@@ -287,9 +285,8 @@ void StepPlacement::placeResults() {
   Operation *terminator = main.getBody().front().getTerminator();
   for (auto [value, updated] :
        llvm::zip_equal(terminator->getOperands(), getUpdatedArguments(main)))
-    resultPositions.push_back(updated
-                                  ? Numbers(getHome(updated))
-                                  : Numbers(getHome(value).take_front(1)));
+    resultPositions.push_back(updated ? Numbers(getHome(updated))
+                                      : Numbers(getHome(value).take_front(1)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -300,7 +297,7 @@ void StepPlacement::placeResults() {
 const PositionSum *StepPlacement::getSum(Value value) const {
   auto it = sums.find(value);
   return it == sums.end() || it->second.positions.size() < 2 ? nullptr
-                                                          : &it->second;
+                                                             : &it->second;
 }
 
 /// False for values that fragments of a micro-batch pass to the update.
@@ -358,9 +355,9 @@ void StepPlacement::askForAddends(Value value, PositionSum &sum) {
   sum.positions.assign(members.begin(), members.end());
 }
 
-/// True if the positions that ask for `value` lack just one of its operands, which
-/// is no larger and can be summed before it: the prologue comes before all
-/// sums.
+/// True if the positions that ask for `value` lack just one of its operands,
+/// which is no larger and can be summed before it: the prologue comes before
+/// all sums.
 bool StepPlacement::lacksOneOperand(Value value) const {
   if (getKind(value.getDefiningOp()) == Kind::Prologue)
     return false;

@@ -136,10 +136,13 @@ static std::string listWords(StringRef words) {
   return text;
 }
 
+constexpr StringLiteral kCsvFile = "FILE.csv";
+
 static bool isOneOf(StringRef words, StringRef word) {
   SmallVector<StringRef> all;
   words.split(all, '|');
-  return is_contained(all, word);
+  return is_contained(all, word) ||
+         (is_contained(all, kCsvFile) && word.ends_with(".csv"));
 }
 
 std::string pp::explainMisfit(const PlanKeyInfo &info, StringRef value) {

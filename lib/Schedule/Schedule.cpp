@@ -30,6 +30,25 @@ std::vector<bool> pp::schedule::splitBackwards(const Schedule &schedule) {
   return split;
 }
 
+void pp::schedule::completeWeights(Schedule &schedule) {
+  const std::vector<bool> isSplit = splitBackwards(schedule);
+  const size_t m = schedule.microBatches;
+  std::vector<bool> splits(schedule.stages);
+  for (size_t i = 0; i < isSplit.size(); ++i)
+    if (isSplit[i])
+      splits[i / m] = true;
+  for (std::vector<Action> &actions : schedule.ranks) {
+    std::vector<Action> complete;
+    for (const Action &action : actions) {
+      complete.push_back(action);
+      if (action.kind == Kind::Backward && splits[action.stage] &&
+          !isSplit[action.stage * m + action.microBatch])
+        complete.push_back({action.stage, Kind::Weight, action.microBatch});
+    }
+    actions = std::move(complete);
+  }
+}
+
 unsigned pp::schedule::peakInFlight(const Schedule &schedule, unsigned rank) {
   std::vector<bool> split = splitBackwards(schedule);
   unsigned inFlight = 0, peak = 0;

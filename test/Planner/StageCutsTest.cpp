@@ -49,6 +49,15 @@ protected:
     return differentiate(buildMlp(context, config, Float32Type::get(&context)));
   }
 
+  static schedule::Schedule orderOf(StringRef name, int64_t stages,
+                                    int64_t microBatches) {
+    schedule::ScheduleProblem orders;
+    orders.ranks = unsigned(stages);
+    orders.microBatches = unsigned(microBatches);
+    std::string error;
+    return *schedule::generate(name.str(), orders, error);
+  }
+
   /// A plan without seeds, for a mesh with the data parallelism `devices`.
   StageCutProblem
   makeProblem(int64_t stages, int64_t microBatches, int64_t devices = 1,
@@ -58,7 +67,7 @@ protected:
                       {"pp", stages, AxisKind::Stage},
                       {"dp", devices, AxisKind::Space}})
                 .withSetting(PlanKey::Schedule, order),
-            machine, stages};
+            machine, orderOf(order, stages, microBatches)};
   }
 
   struct Axis {
@@ -81,21 +90,13 @@ protected:
   OwningOpRef<ModuleOp> module;
 };
 
-schedule::Schedule orderOf(const StageCutProblem &problem) {
-  schedule::ScheduleProblem orders;
-  orders.ranks = unsigned(problem.stages);
-  orders.microBatches = unsigned(problem.microBatches());
-  std::string error;
-  return *schedule::generate(problem.plan.getSchedule().str(), orders, error);
-}
-
 /// The least time over all cuts that leave no stage without work.
 double searchAll(const StageCosts &costs, const StageCutProblem &problem,
                  std::vector<int64_t> &cuts) {
-  if (int64_t(cuts.size()) + 1 == problem.stages) {
+  if (int64_t(cuts.size()) + 1 == problem.order.stages) {
     if (costs.work[cuts.back()] == costs.work.back())
       return std::numeric_limits<double>::infinity();
-    return simulateCuts(costs, cuts, orderOf(problem), problem.microBatches());
+    return simulateCuts(costs, cuts, problem.order, problem.microBatches());
   }
   double least = std::numeric_limits<double>::infinity();
   const int64_t begin = cuts.empty() ? 0 : cuts.back();
@@ -116,8 +117,7 @@ double findExcess(func::FuncOp main, const StageCutProblem &problem) {
   EXPECT_TRUE(succeeded(costs) && succeeded(chosen));
   std::vector<int64_t> cuts;
   const double best = searchAll(*costs, problem, cuts);
-  return simulateCuts(*costs, *chosen, orderOf(problem),
-                      problem.microBatches()) /
+  return simulateCuts(*costs, *chosen, problem.order, problem.microBatches()) /
              best -
          1;
 }

@@ -119,6 +119,9 @@ pp::opt::parseCommandLine(int argc, char **argv,
                  clEnumValN(Emit::Plan, "plan",
                             "the plan that the passes obeyed; plan=FILE reads "
                             "it"),
+                 clEnumValN(Emit::Schedule, "schedule",
+                            "the table of actions, which schedule=FILE.csv "
+                            "reads"),
                  clEnumValN(Emit::PPX, "ppx",
                             "an artifact for pp-run, from a module of level "
                             "program"),
@@ -289,6 +292,7 @@ pp::opt::parseCommandLine(int argc, char **argv,
     return refuse("-o expects a file or -, got ''");
   result.verifiesByLevel = !wantsVerifyEach();
   result.decisions.wantsPlan = emit == Emit::Plan;
+  result.decisions.wantsSchedule = emit == Emit::Schedule;
   if (drawing.getNumOccurrences()) {
     llvm::StringRef file = result.drawing;
     bool isText = file == "-" || file.ends_with(".txt");
@@ -322,16 +326,19 @@ pp::opt::parseCommandLine(int argc, char **argv,
   const bool tells = explanation || prediction || tellsOfMemory ||
                      result.decisions.wantsShardings || result.drawing == "-";
   if (tells && !output.getNumOccurrences()) {
-    if (emit == Emit::Plan)
-      return refuse("--emit=plan expects -o FILE.plan, since the answers go "
-                    "to standard output");
+    if (emit == Emit::Plan || emit == Emit::Schedule)
+      return refuse(llvm::Twine("--emit=") +
+                    (emit == Emit::Plan ? "plan expects -o FILE.plan"
+                                        : "schedule expects -o FILE.csv") +
+                    ", since the answers go to standard output");
     result.output.clear();
   }
   const bool isOfOne = tells || emit != Emit::MLIR ||
                        drawing.getNumOccurrences() ||
                        memory.getNumOccurrences();
   if (isOfOne && !result.config.inputSplitMarker().empty())
-    return refuse("--emit=ppx, --emit=plan, --emit=stablehlo, --draw-schedule, "
+    return refuse("--emit=ppx, --emit=plan, --emit=schedule, --emit=stablehlo, "
+                  "--draw-schedule, "
                   "--pp-explain, "
                   "--pp-predict, --pp-memory-report and --pp-shardings expect "
                   "one module, got "

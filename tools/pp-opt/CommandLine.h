@@ -16,7 +16,7 @@
 namespace pp::opt {
 
 struct CommandLine {
-  enum class Emit { MLIR, Plan, PPX, StableHLO };
+  enum class Emit { MLIR, Plan, Schedule, PPX, StableHLO };
   enum class Import { Auto, None, StableHLO };
 
   /// `output` is empty when nothing but the drawing is to be written.

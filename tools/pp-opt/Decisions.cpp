@@ -89,6 +89,8 @@ struct ReadDecisions : PassWrapper<ReadDecisions, OperationPass<ModuleOp>> {
     markAllAnalysesPreserved();
     if (decisions->wantsPlan && failed(readPlan()))
       return signalPassFailure();
+    if (decisions->wantsSchedule && failed(writeSchedule()))
+      return signalPassFailure();
     if (decisions->wantsDrawing != Decisions::Drawing::None && failed(draw()))
       return signalPassFailure();
     if (decisions->wantsShardings && failed(readShardings()))
@@ -118,18 +120,32 @@ private:
     return success();
   }
 
-  LogicalResult draw() {
+  /// The module's schedule, for `option`.
+  FailureOr<schedule::Schedule> findSchedule(StringRef option) {
     auto main = getOperation().lookupSymbol<func::FuncOp>("main");
     auto attribute = main ? main->getAttrOfType<ScheduleAttr>(attrs::kSchedule)
                           : ScheduleAttr();
     if (!attribute)
-      return refuse("--draw-schedule expects a module of level pipeline or "
-                    "program, as --pp-parallelize makes, got one without a "
-                    "schedule");
+      return refuse(option + " expects a module with a schedule, as "
+                             "--pp-parallelize makes, got one without");
     std::string error;
     std::optional<schedule::Schedule> schedule = readSchedule(attribute, error);
     if (!schedule)
       return main.emitError("expects a schedule that can run: ") << error;
+    return *schedule;
+  }
+
+  LogicalResult writeSchedule() {
+    FailureOr<schedule::Schedule> schedule = findSchedule("--emit=schedule");
+    if (succeeded(schedule))
+      decisions->schedule = schedule::printCsv(*schedule);
+    return schedule;
+  }
+
+  LogicalResult draw() {
+    FailureOr<schedule::Schedule> schedule = findSchedule("--draw-schedule");
+    if (failed(schedule))
+      return failure();
     schedule::Timeline timeline =
         schedule::simulate(*schedule, schedule::Durations::usual());
     decisions->drawing = decisions->wantsDrawing == Decisions::Drawing::Svg
@@ -202,9 +218,9 @@ private:
 } // namespace
 
 void pp::opt::addReader(PassManager &manager, Decisions &decisions) {
-  if (decisions.wantsPlan || decisions.wantsExplanation ||
-      decisions.wantsPrediction || decisions.wantsMemory ||
-      decisions.wantsShardings ||
+  if (decisions.wantsPlan || decisions.wantsSchedule ||
+      decisions.wantsExplanation || decisions.wantsPrediction ||
+      decisions.wantsMemory || decisions.wantsShardings ||
       decisions.wantsDrawing != Decisions::Drawing::None)
     manager.addPass(std::make_unique<ReadDecisions>(decisions));
   if (decisions.wantsShardings)

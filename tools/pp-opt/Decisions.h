@@ -22,7 +22,7 @@ namespace pp::opt {
 struct Decisions {
   enum class Drawing { None, Text, Svg };
 
-  bool wantsPlan = false;
+  bool wantsPlan = false, wantsSchedule = false;
   Drawing wantsDrawing = Drawing::None;
   bool wantsExplanation = false, wantsPrediction = false, wantsMemory = false,
        wantsShardings = false;
@@ -35,7 +35,7 @@ struct Decisions {
   /// Whether a pass has written shardings.
   bool hasSeenShardings = false;
 
-  std::string plan, drawing, explanation, prediction, memory, shardings;
+  std::string plan, schedule, drawing, explanation, prediction, memory, shardings;
   /// Tries the advice of an explanation.
   Trials trials;
 };

@@ -193,5 +193,7 @@ int main(int argc, char **argv) {
   }
   return writeText(options->output, options->emit == Emit::Plan
                                         ? options->decisions.plan
+                                    : options->emit == Emit::Schedule
+                                        ? options->decisions.schedule
                                         : module);
 }

@@ -53,6 +53,11 @@ std::optional<std::vector<int64_t>>
 findStageCuts(const StageCosts &costs, const std::string &schedule,
               int64_t stages, int64_t microBatches, std::string &error,
               int64_t chunks = 1);
+/// The same for the stages of any order, which is that of the step or of fewer
+/// of its micro-batches.
+std::optional<std::vector<int64_t>>
+findStageCuts(const StageCosts &costs, const schedule::Schedule &order,
+              int64_t microBatches, std::string &error);
 
 } // namespace pp
 

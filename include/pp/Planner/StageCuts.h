@@ -18,17 +18,14 @@
 
 namespace pp {
 
-/// Micro-batches are an axis of the plan's mesh; each place on its stage axis
-/// runs as many stages. If the plan has no seeds, the ones count that
-/// pp-annotate-shardings will find.
+/// Stages are those of `order`; micro-batches are an axis of the plan's mesh.
+/// If the plan has no seeds, the ones count that pp-annotate-shardings will
+/// find.
 struct StageCutProblem {
   PlanAttr plan;
   schedule::Topology topology;
-  int64_t stages = 1;
+  schedule::Schedule order;
 
-  int64_t chunks() const {
-    return stages / sizeOf(plan.getMesh().getStageAxis());
-  }
   int64_t microBatches() const { return sizeOf(plan.getMesh().getTimeAxis()); }
 
 private:
@@ -39,6 +36,10 @@ private:
 /// in their order; derived ops carry the same number.
 mlir::FailureOr<StageCosts> measureStages(mlir::func::FuncOp main,
                                           const StageCutProblem &problem);
+
+/// The order that the plan names, of few micro-batches where the rule is known,
+/// or what pp.schedule says; without stages if there is neither.
+schedule::Schedule findOrder(mlir::func::FuncOp main, PlanAttr plan);
 
 /// Origins at which stages 1 .. stages-1 begin, as findStageCuts() chooses
 /// them. Every stage gets a forward op between an input and the loss; fails

@@ -84,6 +84,10 @@ std::optional<Schedule> parseCsv(const std::string &text, std::string &error);
 /// grid with the offending action in brackets.
 bool verify(const Schedule &schedule, std::string &error);
 
+/// Lets every stage that has a weight action for one micro-batch have one for
+/// each: right behind the backward action, which computed both.
+void completeWeights(Schedule &schedule);
+
 /// The rank of every stage. Expects a verified schedule.
 std::vector<unsigned> stageRanks(const Schedule &schedule);
 

@@ -123,10 +123,14 @@ double pp::simulateCuts(const StageCosts &costs, const Cuts &cuts,
     return stage < cuts.size() ? cuts[stage] : costs.size();
   };
   schedule::Durations durations;
-  durations.action = [&](const schedule::Action &action, bool) {
+  durations.action = [&](const schedule::Action &action, bool isMerged) {
+    const bool isForward = action.kind == schedule::Kind::Forward;
     const std::vector<double> &sums =
-        action.kind == schedule::Kind::Forward ? costs.forward : costs.backward;
-    return sums[endOf(action.stage)] - sums[beginOf(action.stage)];
+        isForward ? costs.forward : costs.backward;
+    const double seconds =
+        sums[endOf(action.stage)] - sums[beginOf(action.stage)];
+    // Half of backward is gradients of weights, where these are apart.
+    return isForward || isMerged ? seconds : seconds / 2;
   };
   durations.transfer = [&](const schedule::Action &from,
                            const schedule::Action &to) {
@@ -263,8 +267,6 @@ std::optional<Cuts> pp::findStageCuts(const StageCosts &costs,
                                       const std::string &schedule,
                                       int64_t stages, int64_t microBatches,
                                       std::string &error, int64_t chunks) {
-  if (!costs.check(error))
-    return std::nullopt;
   if (stages < 1 || microBatches < 1) {
     error = "expects at least 1 stage and 1 micro-batch, got " +
             std::to_string(stages) + " and " + std::to_string(microBatches);
@@ -275,6 +277,24 @@ std::optional<Cuts> pp::findStageCuts(const StageCosts &costs,
             " a rank, got " + std::to_string(stages);
     return std::nullopt;
   }
+  // A pipeline is in its stride after a few rounds.
+  schedule::ScheduleProblem orders;
+  orders.ranks = unsigned(stages / chunks);
+  orders.chunks = unsigned(chunks);
+  orders.microBatches = unsigned(std::min(microBatches, 4 * stages / chunks));
+  auto order = schedule::generate(schedule, orders, error);
+  if (!order)
+    return std::nullopt;
+  return findStageCuts(costs, *order, microBatches, error);
+}
+
+std::optional<Cuts> pp::findStageCuts(const StageCosts &costs,
+                                      const schedule::Schedule &order,
+                                      int64_t microBatches,
+                                      std::string &error) {
+  if (!costs.check(error))
+    return std::nullopt;
+  const int64_t stages = order.stages;
   if (stages == 1)
     return Cuts();
   const int64_t work = costs.work.back() - costs.work.front();
@@ -286,16 +306,7 @@ std::optional<Cuts> pp::findStageCuts(const StageCosts &costs,
     return std::nullopt;
   }
 
-  // A pipeline is in its stride after a few rounds.
-  schedule::ScheduleProblem orders;
-  orders.ranks = unsigned(stages / chunks);
-  orders.chunks = unsigned(chunks);
-  orders.microBatches = unsigned(std::min(microBatches, 4 * stages / chunks));
-  auto order = schedule::generate(schedule, orders, error);
-  if (!order)
-    return std::nullopt;
-
-  CutSearch search(costs, *order, microBatches);
+  CutSearch search(costs, order, microBatches);
   const double total = costs.compute(0, costs.size());
   auto tryBound = [&](double bound) {
     if (auto cuts = BoundedCuts(costs, stages).find(bound))

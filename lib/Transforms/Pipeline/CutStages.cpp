@@ -454,7 +454,8 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
       plan = withSeeds(*main, *plan);
       if (failed(plan))
         return signalPassFailure();
-      auto chosen = chooseStageCuts(*main, {*plan, getTopology(*plan), stages});
+      auto chosen = chooseStageCuts(
+          *main, {*plan, getTopology(*plan), findOrder(*main, *plan)});
       if (failed(chosen))
         return signalPassFailure();
       cuts.assign(chosen->begin(), chosen->end());

@@ -9,11 +9,13 @@
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
+#include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
 #include "pp/Schedule/Algorithms.h"
 #include "pp/Schedule/Simulate.h"
 #include "pp/Transforms/Passes.h"
+#include "pprt/Files.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -68,6 +70,59 @@ bool hasBackward(func::FuncOp main) {
   });
 }
 
+/// Actions are few bytes each; the largest schedule has 2^24 pairs of stage and
+/// micro-batch.
+constexpr uint64_t kMostBytes = uint64_t(1) << 30;
+
+/// What a file says, for the positions and micro-batches of `problem`.
+FailureOr<schedule::Schedule>
+readSchedule(func::FuncOp main, const std::string &file,
+             const schedule::ScheduleProblem &problem) {
+  auto fail = [&](const Twine &message) {
+    return main.emitError(file + ": " + message);
+  };
+  pprt::Expected<std::string> text = pprt::readFile(file, kMostBytes);
+  if (!text) {
+    InFlightDiagnostic diagnostic = main.emitError()
+                                    << "expects a file with a schedule: "
+                                    << text.status().message();
+    setExitCode(diagnostic, int(text.status().code()));
+    return diagnostic;
+  }
+  std::string error;
+  auto schedule = schedule::parseCsv(*text, error);
+  if (!schedule)
+    return fail(error);
+  if (schedule->ranks.size() != problem.ranks)
+    return fail("expects a row of actions for each of " + Twine(problem.ranks) +
+                " places (pp), got " + Twine(schedule->ranks.size()));
+  if (schedule->microBatches != problem.microBatches)
+    return fail("expects " + Twine(problem.microBatches) +
+                " micro-batches (microbatches), got " +
+                Twine(schedule->microBatches));
+  schedule::completeWeights(*schedule);
+  if (!schedule::verify(*schedule, error))
+    return fail(error);
+  if (problem.chunks && problem.chunks * problem.ranks != schedule->stages)
+    return fail("expects " + Twine(problem.chunks) +
+                " stages for each place (chunks), got " +
+                Twine(schedule->stages) + " in all");
+  schedule->name = file;
+  return *schedule;
+}
+
+FailureOr<schedule::Schedule>
+chooseSchedule(func::FuncOp main, StringRef name,
+               const schedule::ScheduleProblem &problem) {
+  if (name.ends_with(".csv"))
+    return readSchedule(main, name.str(), problem);
+  std::string error;
+  auto schedule = schedule::generate(name.str(), problem, error);
+  if (!schedule)
+    return main.emitError(error);
+  return *schedule;
+}
+
 struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
   void runOnOperation() override {
     auto main = lookupMain(getOperation());
@@ -83,12 +138,9 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
     problem.microBatches =
         mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1;
     problem.chunks = plan->getInt(PlanKey::Chunks);
-    std::string error;
-    auto result = schedule::generate(plan->getSchedule().str(), problem, error);
-    if (!result) {
-      main->emitError(error);
+    auto result = chooseSchedule(*main, plan->getSchedule(), problem);
+    if (failed(result))
       return signalPassFailure();
-    }
     // A program that evaluates has no other work.
     if (!hasBackward(*main))
       for (std::vector<schedule::Action> &actions : result->ranks)

@@ -27,6 +27,11 @@ const std::vector<Algorithm> &pp::schedule::algorithms() {
        1, 1, generateZeroBubbleH1},
       {"zb-h2", "zb-h1 with twice the memory, and no idle time once begun", 1,
        1, generateZeroBubbleH2},
+      {"zb-v",
+       "two stages per rank, there and back: no idle time once begun, in "
+       "1f1b's "
+       "memory",
+       2, 2, generateZeroBubbleV},
   };
   return table;
 }

@@ -184,9 +184,9 @@ LogicalResult PipelineVerifier::verifySchedule(ScheduleAttr attribute) {
   return verifyWeightActions(schedule);
 }
 
-/// A schedule splits the backward work of a stage if, and only if, the stage
-/// has it split. All other actions exist (schedule::verify): a stage without
-/// backward work does nothing then.
+/// A schedule splits the backward work of a stage that has it split. All other
+/// actions exist (schedule::verify): a stage without such work does nothing
+/// then.
 LogicalResult
 PipelineVerifier::verifyWeightActions(const schedule::Schedule &schedule) {
   std::vector<int64_t> counts(schedule.stages);
@@ -195,9 +195,10 @@ PipelineVerifier::verifyWeightActions(const schedule::Schedule &schedule) {
       counts[action.stage] += action.kind == schedule::Kind::Weight;
   for (auto [stage, count] : llvm::enumerate(counts)) {
     bool isSplit = fragments.count({Phase::Weight, int64_t(stage)});
-    if (count != (isSplit ? numMicroBatches : 0))
+    if (count != numMicroBatches && (isSplit || count != 0))
       return main.emitError("expects pp.schedule to have ")
-             << (isSplit ? numMicroBatches : 0) << " weight actions for stage "
+             << numMicroBatches << (isSplit ? "" : " or no")
+             << " weight actions for stage "
              << stage << ", which has " << (isSplit ? "a" : "no")
              << " weight fragment, got " << count;
   }

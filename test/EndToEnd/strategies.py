@@ -66,7 +66,7 @@ KEYS = [
     Key("remat", ("cheap", "none", "selective", "full")),
     Key("bucket", (26214400, 0, 3000)),
     Key("ahead", (1, 0, 3)),
-    Key("schedule", ("1f1b", "gpipe", "interleaved-1f1b", "zb-h1", "zb-h2"), needs=(("microbatches",), (2, 3, 4))),
+    Key("schedule", ("1f1b", "gpipe", "interleaved-1f1b", "zb-h1", "zb-h2", "zb-v"), needs=(("microbatches",), (2, 3, 4))),
     # The first is as few as the schedule takes.
     Key("chunks", (2, 3), needs=(("schedule",), ("interleaved-1f1b",))),
 ]

@@ -117,6 +117,22 @@ TEST(ZeroBubble, HasTheTimesAndTheMemoryOfThePaper) {
   }
 }
 
+// A stage is half of one of 1F1B, which holds up to p of these.
+TEST(ZeroBubble, VIsNeverIdleInTheMemoryOf1F1B) {
+  for (unsigned p = 1; p <= 8; ++p)
+    for (unsigned m = 1; m <= 3 * p; ++m) {
+      Schedule schedule = generateOrFail("zb-v", p, m);
+      Timeline timeline = simulate(schedule, Durations::unit());
+      for (unsigned rank = 0; rank < p; ++rank) {
+        const std::vector<TimedAction> &timed = timeline.ranks[rank];
+        EXPECT_LE(peakResiduals(schedule.ranks[rank]), 2 * std::min(p, m));
+        if (m + 1 >= 2 * p)
+          EXPECT_EQ(timed.back().end - timed.front().start, 6.0 * m);
+      }
+      EXPECT_EQ(stageRanks(schedule)[2 * p - 1], 0u);
+    }
+}
+
 TEST(ZeroBubble, HasClosedForms) {
   for (unsigned p = 1; p <= 8; ++p)
     for (unsigned m = 1; m <= 3 * p; ++m) {
@@ -163,8 +179,9 @@ TEST(Algorithms, NameTheNearOnesOfAnUnknownName) {
   EXPECT_FALSE(generate("1f1", {2, 2, 1}, error));
   EXPECT_EQ(error, "expects a schedule named '1f1b', got '1f1'");
   EXPECT_FALSE(generate("zigzag", {2, 2, 1}, error));
-  EXPECT_EQ(error, "expects a schedule named one of 'gpipe', '1f1b', "
-                   "'interleaved-1f1b', 'zb-h1', 'zb-h2', got 'zigzag'");
+  EXPECT_EQ(error,
+            "expects a schedule named one of 'gpipe', '1f1b', "
+            "'interleaved-1f1b', 'zb-h1', 'zb-h2', 'zb-v', got 'zigzag'");
 }
 
 TEST(Algorithms, RefuseProblemsTheyCannotSolve) {
@@ -178,7 +195,7 @@ TEST(Algorithms, RefuseProblemsTheyCannotSolve) {
                    "micro-batch, got 268435456");
   EXPECT_FALSE(generate("1f1b", {2, 4, 2}, error));
   EXPECT_EQ(error, "schedule '1f1b' expects 1 stage per rank (chunks), got 2; "
-                   "those that take as many: 'interleaved-1f1b'");
+                   "those that take as many: 'interleaved-1f1b', 'zb-v'");
   EXPECT_FALSE(generate("interleaved-1f1b", {2, 4, 1}, error));
   EXPECT_EQ(
       error,

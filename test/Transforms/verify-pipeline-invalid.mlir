@@ -209,9 +209,9 @@ module {
 // -----
 
 module {
-  pp.mesh @mesh = <[]>
-  // expected-error@+1 {{expects pp.schedule to have 0 weight actions for stage 0, which has no weight fragment, got 1}}
-  func.func @main() attributes {pp.schedule = #pp.schedule<"", ["0F0 0B0 0W0"]>} {
+  pp.mesh @mesh = <["mb"=2 : time]>
+  // expected-error@+1 {{expects pp.schedule to have 2 or no weight actions for stage 0, which has no weight fragment, got 1}}
+  func.func @main() attributes {pp.schedule = #pp.schedule<"", ["0F0 0F1 0B0 0B1 0W0"]>} {
     pp.fragment forward stage 0 () {
       pp.yield
     } : () -> ()

@@ -77,6 +77,12 @@ Schedule generateZeroBubbleH1(const ScheduleProblem &problem);
 /// 1 micro-batches, and what W needs of up to 2 r more.
 Schedule generateZeroBubbleH2(const ScheduleProblem &problem);
 
+/// Zero bubble, V (Qi et al., 2024, section 4): rank r has stages r and 2 p - 1
+/// - r. With F, B and W of one duration and m >= 2 p - 1, a rank that has begun
+/// is never idle, and holds at most 2 p pairs of (half a) stage and
+/// micro-batch, as much as 1F1B's first rank.
+Schedule generateZeroBubbleV(const ScheduleProblem &problem);
+
 } // namespace pp::schedule
 
 #endif // PP_SCHEDULE_ALGORITHMS_H

@@ -19,9 +19,8 @@ namespace {
 constexpr StringLiteral kPlanFile = "plan", kStopAfter = "stop-after";
 
 /// Words for strategies that users of other systems may expect.
-constexpr StringLiteral unsupportedKeys[] = {"stages",   "staleness",
-                                             "offload", "compress", "topology",
-                                             "strategy"};
+constexpr StringLiteral unsupportedKeys[] = {
+    "stages", "staleness", "offload", "compress", "topology", "strategy"};
 
 /// A slip of a letter or two, or the beginning of the key.
 bool isNear(StringRef name, StringRef key) {

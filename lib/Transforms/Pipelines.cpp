@@ -153,9 +153,9 @@ static void addRematerialization(OpPassManager &manager) {
 /// From a step to fragments per stage and their order.
 static void addPipelinePasses(OpPassManager &manager,
                               const PipelineOptions &options) {
-  // A module that comes in at level 2 may have no order yet. Fragments need local
-  // sizes and all collectives, hence after partitioning: a value crosses a stage
-  // in its layout on the devices.
+  // A module that comes in at level 2 may have no order yet. Fragments need
+  // local sizes and all collectives, hence after partitioning: a value crosses
+  // a stage in its layout on the devices.
   manager.addPass(createSchedule());
   manager.addPass(createSplitStages());
 

@@ -198,9 +198,8 @@ PipelineVerifier::verifyWeightActions(const schedule::Schedule &schedule) {
     if (count != numMicroBatches && (isSplit || count != 0))
       return main.emitError("expects pp.schedule to have ")
              << numMicroBatches << (isSplit ? "" : " or no")
-             << " weight actions for stage "
-             << stage << ", which has " << (isSplit ? "a" : "no")
-             << " weight fragment, got " << count;
+             << " weight actions for stage " << stage << ", which has "
+             << (isSplit ? "a" : "no") << " weight fragment, got " << count;
   }
   return success();
 }

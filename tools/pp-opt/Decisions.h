@@ -35,7 +35,8 @@ struct Decisions {
   /// Whether a pass has written shardings.
   bool hasSeenShardings = false;
 
-  std::string plan, schedule, drawing, explanation, prediction, memory, shardings;
+  std::string plan, schedule, drawing, explanation, prediction, memory,
+      shardings;
   /// Tries the advice of an explanation.
   Trials trials;
 };

@@ -153,8 +153,8 @@ void setOrigin(mlir::Operation *op, int64_t origin);
 llvm::ArrayRef<int64_t> getStages(mlir::Operation *op);
 void setStages(mlir::Operation *op, llvm::ArrayRef<int64_t> stages);
 
-/// The position of every stage on the stage axis, as pp.schedule has it; without
-/// one each stage has its own.
+/// The position of every stage on the stage axis, as pp.schedule has it;
+/// without one each stage has its own.
 llvm::SmallVector<int64_t> getPositions(mlir::func::FuncOp main, MeshAttr mesh);
 
 /// True for ops of level 1 (GraphOps.td).

@@ -361,9 +361,9 @@ void BlockRewriter::run() {
 bool isReadAfter(FragmentOp fragment, BlockArgument argument) {
   return llvm::any_of(argument.getUsers(), [&](Operation *user) {
     auto other = dyn_cast<FragmentOp>(user);
-    return !other || (other != fragment &&
-                      other.getHolder() == fragment.getHolder() &&
-                      other.getPhase() >= fragment.getPhase());
+    return !other ||
+           (other != fragment && other.getHolder() == fragment.getHolder() &&
+            other.getPhase() >= fragment.getPhase());
   });
 }
 

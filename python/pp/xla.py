@@ -59,7 +59,7 @@ class Step(Interface):
     def __init__(self, path):
         super().__init__(path)
         if "positions" in self.entries:
-            raise ValueError(f"{path} is a pipeline of {len(self.entries['stages'])} stages, which call each other as "
+            raise ValueError(f"{path} is a pipeline of {len(self.entries['positions'])} stages, which call each other as "
                              f"{path}.json says: pp.xla.Step runs steps without stages; leave pp out of the plan")
         devices = jax.local_devices()[:self.replicas]
         if len(devices) < self.replicas:

@@ -316,7 +316,7 @@ def cases():
               "--pp-parallelize=", "--remarks-filter-missed=(")
     yield opt("a limit on kernels that are not compiled", 2, "--cache-limit|--emit=ppx",
               "mlp.mlir", "--pp-parallelize=", "--cache-limit=1M")
-    yield opt("something else to write", 2, "--emit|mlir, plan, ppx or stablehlo|foo",
+    yield opt("something else to write", 2, "--emit|mlir, plan, schedule, ppx or stablehlo|foo",
               "mlp.mlir", "--emit=foo")
     yield opt("StableHLO without a file", 2, "--emit=stablehlo|-o FILE.mlir", "mlp.mlir",
               "--emit=stablehlo")

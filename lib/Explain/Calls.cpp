@@ -182,7 +182,10 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
       call.axes = mesh.getStageAxis().getName().str();
       call.phase = send.getPhase();
       call.tensors = 1;
-      call.groups = "to stage " + std::to_string(send.getPeer());
+      // As programs are called: by their stage, or the position of several.
+      const bool hasOneStage = program.getSymName().starts_with("stage");
+      call.groups = (hasOneStage ? "to stage " : "to position ") +
+                    std::to_string(send.getPeer());
     }
     auto [number, isNew] = numbers.try_emplace(
         {op.getLoc().getAsOpaquePointer(), call.kind, call.phase, call.axes},

@@ -52,7 +52,8 @@ struct ChooseResidualsPass
       return signalPassFailure();
     // Nothing is kept for a backward pass that there is not.
     if (llvm::none_of(main->getOps<FragmentOp>(), [](FragmentOp fragment) {
-          return fragment.getPhase() == Phase::Backward;
+          return fragment.getPhase() == Phase::Backward ||
+                 fragment.getPhase() == Phase::Weight;
         }))
       return;
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);

@@ -129,15 +129,27 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
     auto plan = lookupPlan(getOperation());
     if (failed(main) || failed(plan))
       return signalPassFailure();
-    if (auto given = (*main)->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
-        given && given.getName() == plan->getSchedule())
-      return markAllAnalysesPreserved();
     MeshAttr mesh = plan->getMesh();
     schedule::ScheduleProblem problem;
     problem.ranks = mesh.getStageAxis() ? mesh.getStageAxis().getSize() : 1;
     problem.microBatches =
         mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1;
     problem.chunks = plan->getInt(PlanKey::Chunks);
+    if (auto given = (*main)->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
+        given && given.getName() == plan->getSchedule()) {
+      schedule::Schedule own{given.getName().str(),
+                             unsigned(given.getPositions().size()),
+                             problem.microBatches, given.getActions()};
+      std::string error;
+      if (own.ranks.size() != problem.ranks)
+        main->emitError("pp.schedule: expects a list of actions for each of ")
+            << problem.ranks << " positions, got " << own.ranks.size();
+      else if (!schedule::verify(own, error))
+        main->emitError("pp.schedule: ") << error;
+      else
+        return markAllAnalysesPreserved();
+      return signalPassFailure();
+    }
     auto result = chooseSchedule(*main, plan->getSchedule(), problem);
     if (failed(result))
       return signalPassFailure();

@@ -50,6 +50,13 @@ public:
         for (const schedule::Action &action : actions)
           if (action.kind == schedule::Kind::Weight)
             isSplit[action.stage] = true;
+    // Readers come first, from behind.
+    for (Operation &op : llvm::reverse(main.getBody().front()))
+      if (getKind(&op) == Kind::InputGradient || awaited.contains(&op))
+        for (Value operand : op.getOperands())
+          if (Operation *source = operand.getDefiningOp();
+              source && getKind(source) == Kind::WeightGradient)
+            awaited.insert(source);
   }
 
   LogicalResult run();
@@ -114,6 +121,9 @@ private:
   MeshOp mesh;
   const StepPlacement &placement;
   SmallVector<bool> isSplit; ///< by stage, whether weights' gradients are apart
+  /// Gradients of weights that gradients of inputs read, such as a gather that
+  /// both share: they stay with these.
+  llvm::DenseSet<Operation *> awaited;
   SmallVector<Draft> drafts; ///< in the order they are emitted
   SmallVector<Value> returned;
   OpBuilder builder{main.getContext()};
@@ -144,7 +154,8 @@ LogicalResult StageSplitter::run() {
 Phase StageSplitter::phaseOf(Operation *op, int64_t stage) const {
   if (getKind(op) == Kind::Forward)
     return Phase::Forward;
-  return getKind(op) == Kind::WeightGradient && isSplit[stage]
+  return getKind(op) == Kind::WeightGradient && isSplit[stage] &&
+                 !awaited.contains(op)
              ? Phase::Weight
              : Phase::Backward;
 }
@@ -247,7 +258,8 @@ LogicalResult StageSplitter::collect() {
   // A program that evaluates has the cuts of training, and may lack all ops of
   // a stage, such as a dropout.
   const bool trains = llvm::any_of(drafts, [](Draft &draft) {
-    return draft.phase == Phase::Backward && !draft.ops.empty();
+    return (draft.phase == Phase::Backward || draft.phase == Phase::Weight) &&
+           !draft.ops.empty();
   });
   for (int64_t stage = 0; trains && stage < stages; ++stage)
     if (draftOf(Phase::Forward, stage).ops.empty())

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
+#include "pprt/Files.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -83,6 +84,17 @@ std::string pp::describeLocation(Location location) {
 void pp::setExitCode(InFlightDiagnostic &diagnostic, int code) {
   if (Diagnostic *underlying = diagnostic.getUnderlyingDiagnostic())
     underlying->getMetadata().push_back(DiagnosticArgument(int64_t(code)));
+}
+
+FailureOr<std::string> pp::readFile(Operation *op, const std::string &file,
+                                    uint64_t mostBytes, StringRef what) {
+  pprt::Expected<std::string> text = pprt::readFile(file, mostBytes);
+  if (text)
+    return std::move(*text);
+  InFlightDiagnostic diagnostic = op->emitError("expects ")
+                                  << what << ": " << text.status().message();
+  setExitCode(diagnostic, int(text.status().code()));
+  return diagnostic;
 }
 
 int pp::getExitCode(Diagnostic &diagnostic) {

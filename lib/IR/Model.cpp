@@ -290,7 +290,8 @@ void pp::setStages(Operation *op, ArrayRef<int64_t> stages) {
 
 SmallVector<int64_t> pp::getPositions(func::FuncOp main, MeshAttr mesh) {
   if (auto schedule = main->getAttrOfType<ScheduleAttr>(attrs::kSchedule))
-    return schedule.getPositions();
+    return llvm::to_vector_of<int64_t>(
+        schedule::stageRanks(schedule.getTable()));
   const MeshAxisAttr axis = mesh.getStageAxis();
   return llvm::to_vector(llvm::seq<int64_t>(axis ? axis.getSize() : 1));
 }

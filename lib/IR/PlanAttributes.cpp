@@ -13,7 +13,6 @@
 #include "llvm/Support/Format.h"
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 using namespace mlir;
 using namespace pp;
@@ -547,24 +546,17 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-std::vector<std::vector<schedule::Action>> ScheduleAttr::getActions() const {
-  std::vector<std::vector<schedule::Action>> all(getRanks().size());
+schedule::Schedule ScheduleAttr::getTable() const {
+  schedule::Schedule table;
+  table.name = getName().str();
+  table.ranks.resize(getRanks().size());
   forEachWord(getRanks(), [&](size_t position, StringRef word) {
-    all[position].push_back(*schedule::parseAction(word.str()));
+    const schedule::Action action = *schedule::parseAction(word.str());
+    table.stages = std::max(table.stages, action.stage + 1);
+    table.microBatches = std::max(table.microBatches, action.microBatch + 1);
+    table.ranks[position].push_back(action);
   });
-  return all;
-}
-
-SmallVector<int64_t> ScheduleAttr::getPositions() const {
-  SmallVector<int64_t> positions(getRanks().size());
-  std::iota(positions.begin(), positions.end(), 0);
-  forEachWord(getRanks(), [&](size_t position, StringRef word) {
-    const size_t stage = schedule::parseAction(word.str())->stage;
-    if (stage >= positions.size())
-      positions.resize(stage + 1);
-    positions[stage] = int64_t(position);
-  });
-  return positions;
+  return table;
 }
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {

@@ -118,11 +118,7 @@ LogicalResult ResidualSearch::collect() {
   return success();
 }
 
-/// Less work; for equal work, less memory.
-static bool needsLess(const StageResiduals &a, const StageResiduals &b) {
-  return std::pair(a.work, a.peak) < std::pair(b.work, b.peak);
-}
-
+/// Best is less work; for equal work, less memory.
 LogicalResult ResidualSearch::tryAll() {
   SmallVector<Operation *> kept;
   for (const Stage &stage : stages)
@@ -131,11 +127,20 @@ LogicalResult ResidualSearch::tryAll() {
   if (failed(measured))
     return failure();
   peaks = std::move(*measured);
+  // What one position does at once has one peak, and is chosen together.
+  std::map<int64_t, std::pair<double, double>> work; // tried, best
   for (Stage &stage : stages) {
-    stage.tried.peak = peaks[stage.forward.getHolder()];
+    stage.tried.peak = peaks[stage.graph.getPosition()];
     stage.leastPeak = std::min(stage.leastPeak, stage.tried.peak);
+    auto &[tried, best] = work[stage.graph.getPosition()];
+    tried += stage.tried.work;
+    best += stage.best ? stage.best->work : 0;
+  }
+  for (Stage &stage : stages) {
+    const auto [tried, best] = work[stage.graph.getPosition()];
     if (stage.tried.peak <= limit &&
-        (!stage.best || needsLess(stage.tried, *stage.best)))
+        (!stage.best || std::pair(tried, stage.tried.peak) <
+                            std::pair(best, stage.best->peak)))
       stage.best = stage.tried;
   }
   return success();

@@ -9,6 +9,7 @@
 #include "pp/Schedule/Schedule.h"
 
 #include <algorithm>
+#include <iterator>
 
 using namespace pp::schedule;
 
@@ -47,6 +48,20 @@ void pp::schedule::completeWeights(Schedule &schedule) {
     }
     actions = std::move(complete);
   }
+}
+
+Schedule pp::schedule::takeMicroBatches(const Schedule &schedule,
+                                        unsigned count) {
+  Schedule part{schedule.name,
+                schedule.stages,
+                std::min(schedule.microBatches, count),
+                {}};
+  for (const std::vector<Action> &actions : schedule.ranks)
+    std::copy_if(
+        actions.begin(), actions.end(),
+        std::back_inserter(part.ranks.emplace_back()),
+        [&](const Action &action) { return action.microBatch < count; });
+  return part;
 }
 
 unsigned pp::schedule::peakInFlight(const Schedule &schedule, unsigned rank) {

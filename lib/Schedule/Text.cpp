@@ -133,6 +133,11 @@ std::optional<Schedule> pp::schedule::parseCsv(const std::string &text,
     error = "expects one row of actions per rank, got no action";
     return std::nullopt;
   }
+  for (size_t row = 0; row < schedule.ranks.size(); ++row)
+    if (schedule.ranks[row].empty()) {
+      error = "row " + std::to_string(row + 1) + ": expects actions, got none";
+      return std::nullopt;
+    }
   if (size_t(schedule.stages) * schedule.microBatches > maxActions) {
     error = "expects at most " + std::to_string(maxActions) +
             " pairs of stage and micro-batch, got " +
@@ -152,7 +157,11 @@ std::optional<Schedule> pp::schedule::parseCsv(const std::string &text,
 }
 
 const char *pp::schedule::rowName(const Schedule &schedule) {
-  return schedule.stages == schedule.ranks.size() ? "stage " : "rank ";
+  for (size_t row = 0; row < schedule.ranks.size(); ++row)
+    for (const Action &action : schedule.ranks[row])
+      if (action.stage != row)
+        return "position ";
+  return "stage ";
 }
 
 std::string pp::schedule::printGrid(const Schedule &schedule, size_t markRank,

@@ -100,14 +100,10 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
     ModuleOp module = getOperation();
     if (failed(checkHasNoPlan(module)))
       return signalPassFailure();
-    pprt::Expected<std::string> text = pprt::readFile(file, kMostBytes);
-    if (!text) {
-      InFlightDiagnostic diagnostic = module.emitError()
-                                      << "expects a file with a plan: "
-                                      << text.status().message();
-      setExitCode(diagnostic, int(text.status().code()));
+    FailureOr<std::string> text =
+        readFile(module, file, kMostBytes, "a file with a plan");
+    if (failed(text))
       return signalPassFailure();
-    }
     PlanAttr plan = parse(*text);
     if (!plan || failed(checkFitsStep(plan)))
       return signalPassFailure();

@@ -164,17 +164,17 @@ LogicalResult PipelineVerifier::verifyResult(OpOperand &result) {
 }
 
 LogicalResult PipelineVerifier::verifySchedule(ScheduleAttr attribute) {
-  if (static_cast<int64_t>(attribute.getRanks().size()) != numPositions)
+  schedule::Schedule schedule = attribute.getTable();
+  if (static_cast<int64_t>(schedule.ranks.size()) != numPositions)
     return main.emitError("expects pp.schedule to have a list of actions for "
                           "each of ")
-           << numPositions << " positions, got " << attribute.getRanks().size();
-  const SmallVector<int64_t> positions = attribute.getPositions();
-  schedule::Schedule schedule{
-      attribute.getName().str(), unsigned(positions.size()),
-      unsigned(numMicroBatches), attribute.getActions()};
+           << numPositions << " positions, got " << schedule.ranks.size();
+  // Also those that the table lacks.
+  schedule.microBatches = unsigned(numMicroBatches);
   std::string error;
   if (!schedule::verify(schedule, error))
     return main.emitError("pp.schedule: ") << error;
+  const std::vector<unsigned> positions = schedule::stageRanks(schedule);
   for (auto [place, position] : fragments)
     if (auto [phase, stage] = place; !isOncePerStep(phase))
       if (stage >= int64_t(positions.size()) || positions[stage] != position)

@@ -9,25 +9,23 @@
 """Multi-head attention with dimensions that stay apart."""
 
 import contextlib
+import functools
 
 import torch
 import torch.nn.functional as F
 
-_ORIGINAL = F.multi_head_attention_forward
-
-
-def _attend(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
-            add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None,
+def _attend(original, query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k,
+            bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None,
             need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None,
             k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True,
             is_causal=False):
-    """F.multi_head_attention_forward, which has its names; inputs are [sequence, batch, hidden]."""
+    """What `original`, PyTorch's function, computes, with its names; inputs are [sequence, batch, hidden]."""
     is_plain = query.dim() == 3 and bias_k is None and static_k is None and static_v is None and not add_zero_attn
     if not is_plain or (is_causal and attn_mask is None):
-        return _ORIGINAL(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
-                         add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask,
-                         need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight,
-                         v_proj_weight, static_k, static_v, average_attn_weights, is_causal)
+        return original(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
+                        add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask,
+                        need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight,
+                        v_proj_weight, static_k, static_v, average_attn_weights, is_causal)
     q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias, (q_proj_weight, k_proj_weight, v_proj_weight)
                        if use_separate_proj_weight else None)
     q, k, v = (x.unflatten(-1, (num_heads, -1)).transpose(1, 2) for x in (q, k, v))
@@ -76,8 +74,9 @@ def _summand(mask, q):
 @contextlib.contextmanager
 def batch_first():
     """Meanwhile, multi-head attention is computed as above."""
-    F.multi_head_attention_forward = _attend
+    before = F.multi_head_attention_forward
+    F.multi_head_attention_forward = functools.partial(_attend, before)
     try:
         yield
     finally:
-        F.multi_head_attention_forward = _ORIGINAL
+        F.multi_head_attention_forward = before

@@ -55,10 +55,11 @@ TEST(Verify, RefusesAMissingAction) {
 }
 
 TEST(Verify, RefusesAStageOnTwoRanks) {
-  EXPECT_EQ(messageFor("0F0,0B0\n0F1,0B1\n"),
-            "rank 1, action 0: expects stage 0 at position 0 only, got 0F1\n"
-            "rank 0 | 0F0  0B0\n"
-            "rank 1 |[0F1] 0B1\n");
+  EXPECT_EQ(
+      messageFor("0F0,0B0\n0F1,0B1\n"),
+      "position 1, action 0: expects stage 0 at position 0 only, got 0F1\n"
+      "position 0 | 0F0  0B0\n"
+      "position 1 |[0F1] 0B1\n");
 }
 
 TEST(Verify, RefusesBackwardBeforeForward) {
@@ -79,9 +80,9 @@ TEST(Verify, ShowsTheCycleOfADeadlock) {
             "stage 1 | 1F0  1F1  1B0  1B1\n");
   // A rank can wait for itself: stages 0 and 1, the second one first.
   EXPECT_EQ(messageFor("1F0,1B0,0F0,0B0\n"),
-            "rank 0, action 0: expects an order that can be run, got a "
-            "deadlock: rank 0 at 1F0 waits for 0F0\n"
-            "rank 0 |[1F0] 1B0  0F0  0B0\n");
+            "position 0, action 0: expects an order that can be run, got a "
+            "deadlock: position 0 at 1F0 waits for 0F0\n"
+            "position 0 |[1F0] 1B0  0F0  0B0\n");
 }
 
 TEST(Verify, RefusesActionsOutOfRangeAndSizesOutOfBounds) {
@@ -89,8 +90,8 @@ TEST(Verify, RefusesActionsOutOfRangeAndSizesOutOfBounds) {
   Schedule schedule{
       "", 1, 1, {{{0, Kind::Forward, 0}, {1, Kind::Backward, 0}}}};
   EXPECT_FALSE(verify(schedule, error));
-  EXPECT_EQ(error, "stage 0, action 1: expects a stage below 1, got 1B0\n"
-                   "stage 0 | 0F0 [1B0]\n");
+  EXPECT_EQ(error, "position 0, action 1: expects a stage below 1, got 1B0\n"
+                   "position 0 | 0F0 [1B0]\n");
   schedule.ranks[0][1] = {0, Kind::Forward, 7};
   EXPECT_FALSE(verify(schedule, error));
   EXPECT_EQ(error, "stage 0, action 1: expects a micro-batch below 1, got 0F7\n"

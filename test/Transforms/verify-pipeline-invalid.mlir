@@ -168,7 +168,7 @@ module {
 
 module {
   pp.mesh @mesh = <["pp"=2 : stage]>
-  // expected-error@+1 {{pp.schedule: stage 1, action 1: expects stage 0 at position 0 only, got 0B0}}
+  // expected-error@+1 {{pp.schedule: position 1, action 1: expects stage 0 at position 0 only, got 0B0}}
   func.func @main() attributes {pp.schedule = #pp.schedule<"", ["0F0", "1F0 0B0 1B0"]>} {
     pp.fragment forward stage 0 () {
       pp.yield

@@ -26,23 +26,6 @@ using namespace mlir;
 using namespace pp;
 using namespace pp::opt;
 
-/// The schedule that `attribute` spells; nothing, and the reason in `error`,
-/// when it is none.
-static std::optional<schedule::Schedule> readSchedule(ScheduleAttr attribute,
-                                                      std::string &error) {
-  std::string csv;
-  for (StringAttr actions : attribute.getRanks()) {
-    SmallVector<StringRef> words;
-    llvm::SplitString(actions.getValue(), words);
-    csv += llvm::join(words, ",") + "\n";
-  }
-  std::optional<schedule::Schedule> result = schedule::parseCsv(csv, error);
-  if (!result)
-    return std::nullopt;
-  result->name = attribute.getName().str();
-  return schedule::verify(*result, error) ? result : std::nullopt;
-}
-
 namespace {
 
 /// Reads shardings behind the pass that writes them, since the partitioner
@@ -128,11 +111,11 @@ private:
     if (!attribute)
       return refuse(option + " expects a module with a schedule, as "
                              "--pp-parallelize makes, got one without");
+    schedule::Schedule schedule = attribute.getTable();
     std::string error;
-    std::optional<schedule::Schedule> schedule = readSchedule(attribute, error);
-    if (!schedule)
+    if (!schedule::verify(schedule, error))
       return main.emitError("expects a schedule that can run: ") << error;
-    return *schedule;
+    return schedule;
   }
 
   LogicalResult writeSchedule() {

@@ -28,6 +28,12 @@ std::string describeLocation(mlir::Location location);
 
 /// Makes a tool that fails with this error exit with `code` instead of 1.
 void setExitCode(mlir::InFlightDiagnostic &diagnostic, int code);
+/// The text of a file of at most so many bytes. If it cannot be read, reports
+/// at `op` that `what` was expected, with the exit code of the cause.
+mlir::FailureOr<std::string> readFile(mlir::Operation *op,
+                                      const std::string &file,
+                                      uint64_t mostBytes, llvm::StringRef what);
+
 /// The exit code set on an error; 1 by default.
 int getExitCode(mlir::Diagnostic &diagnostic);
 

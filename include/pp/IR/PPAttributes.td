@@ -374,10 +374,9 @@ def PP_ScheduleAttr : PP_Attr<"Schedule", "schedule"> {
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The actions of every position, in order.
-    std::vector<std::vector<schedule::Action>> getActions() const;
-    /// The position of every stage.
-    ::llvm::SmallVector<int64_t> getPositions() const;
+    /// The table, with as many stages and micro-batches as it has actions of. It
+    /// need not be one that can run.
+    schedule::Schedule getTable() const;
   }];
   let parameters = (ins "::mlir::StringAttr":$name,
                         ArrayRefParameter<"::mlir::StringAttr">:$ranks);

@@ -37,10 +37,6 @@ private:
 mlir::FailureOr<StageCosts> measureStages(mlir::func::FuncOp main,
                                           const StageCutProblem &problem);
 
-/// The order that the plan names, of few micro-batches where the rule is known,
-/// or what pp.schedule says; without stages if there is neither.
-schedule::Schedule findOrder(mlir::func::FuncOp main, PlanAttr plan);
-
 /// Origins at which stages 1 .. stages-1 begin, as findStageCuts() chooses
 /// them. Every stage gets a forward op between an input and the loss; fails
 /// with a diagnostic if there are too few.

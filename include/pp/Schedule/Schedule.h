@@ -88,6 +88,10 @@ bool verify(const Schedule &schedule, std::string &error);
 /// each: right behind the backward action, which computed both.
 void completeWeights(Schedule &schedule);
 
+/// The order of the first micro-batches alone, as a step of `count` has it at
+/// its beginning; the whole if it has no more.
+Schedule takeMicroBatches(const Schedule &schedule, unsigned count);
+
 /// The rank of every stage. Expects a verified schedule.
 std::vector<unsigned> stageRanks(const Schedule &schedule);
 
@@ -110,7 +114,7 @@ struct Dependencies {
 };
 Dependencies dependencies(const Schedule &schedule, const Action &action);
 
-/// The name of rows: "stage " if every rank holds one stage, else "rank ".
+/// The name of rows: "stage " if row i is stage i, else "position ".
 const char *rowName(const Schedule &schedule);
 
 /// A grid of the actions in list order, one row per rank. The cell at

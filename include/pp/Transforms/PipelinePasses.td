@@ -63,7 +63,7 @@ def Schedule : PassBase<"pp-schedule", "::mlir::OperationPass<::mlir::ModuleOp>"
     Asks the schedule library for the plan's schedule (`gpipe`, `1f1b`,
     `interleaved-1f1b`, `zb-h1`, `zb-h2`, `zb-v`, a FILE.csv) and puts it on @main as `pp.schedule`, which says how many
     stages there are, too, and at which place on the mesh's stage axis each of
-    them runs. A schedule of that name that is there already stays. With one
+    them runs. A module may have it already, if it is the same. With one
     stage and no name in the plan the micro-batches run one after another.
     Errors: an unknown schedule, sizes that it does not allow.
   }];

@@ -1,5 +1,4 @@
-//===- PositionRuns.cpp - runs and receives of each position, in order
-//----------===//
+//===- PositionRuns.cpp - runs and receives of positions, in order --------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -233,7 +232,7 @@ pp::listPositionRuns(func::FuncOp main, ScheduleAttr schedule) {
     fragments[{int(fragment.getPhase()), fragment.getStageOrPosition()}] =
         fragment;
   std::vector<PositionRuns> positions;
-  for (auto [position, actions] : llvm::enumerate(schedule.getActions()))
+  for (auto [position, actions] : llvm::enumerate(schedule.getTable().ranks))
     positions.push_back(listRuns(fragments, position, actions));
   if (failed(Rendezvous(main, positions).run()))
     return failure();

@@ -1,5 +1,4 @@
-//===- PositionRuns.h - runs and receives of each position, in order --*- C++
-//-*-===//
+//===- PositionRuns.h - runs and receives of positions ----------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

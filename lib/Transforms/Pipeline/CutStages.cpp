@@ -4,7 +4,7 @@
 //
 // Takes a level 1 training step (origins and kinds set) and a plan. Sets
 // pp.stages on every op of forward and backward pass, and on every argument.
-// How many stages there are, pp.schedule says, or else the mesh. Without `cuts`
+// How many stages there are, pp.schedule says, or else the plan. Without `cuts`
 // in the plan the planner chooses them. The ops of the update stay unassigned:
 // they are placed with their users.
 //
@@ -14,6 +14,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/Values.h"
+#include "pp/Planner/ChooseSchedule.h"
 #include "pp/Planner/FindSeeds.h"
 #include "pp/Planner/InShards.h"
 #include "pp/Planner/ReshardQuestion.h"
@@ -429,7 +430,12 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     auto plan = lookupPlan(module);
     if (failed(main) || failed(plan) || failed(chooseShardSums(*main)))
       return signalPassFailure();
-    const int64_t stages = getPositions(*main, plan->getMesh()).size();
+    auto given = (*main)->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
+    auto order =
+        given ? FailureOr(given.getTable()) : chooseSchedule(*main, *plan);
+    if (failed(order))
+      return signalPassFailure();
+    const int64_t stages = order->stages;
 
     Block &body = main->getBody().front();
     int64_t origins = 0;
@@ -454,8 +460,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
       plan = withSeeds(*main, *plan);
       if (failed(plan))
         return signalPassFailure();
-      auto chosen = chooseStageCuts(
-          *main, {*plan, getTopology(*plan), findOrder(*main, *plan)});
+      auto chosen = chooseStageCuts(*main, {*plan, getTopology(*plan), *order});
       if (failed(chosen))
         return signalPassFailure();
       cuts.assign(chosen->begin(), chosen->end());

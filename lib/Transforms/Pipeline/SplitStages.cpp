@@ -46,7 +46,8 @@ public:
       : main(main), mesh(mesh), placement(placement),
         isSplit(placement.getNumStages()) {
     if (auto schedule = main->getAttrOfType<ScheduleAttr>(attrs::kSchedule))
-      for (const std::vector<schedule::Action> &actions : schedule.getActions())
+      for (const std::vector<schedule::Action> &actions :
+           schedule.getTable().ranks)
         for (const schedule::Action &action : actions)
           if (action.kind == schedule::Kind::Weight)
             isSplit[action.stage] = true;

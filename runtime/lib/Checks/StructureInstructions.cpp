@@ -121,9 +121,16 @@ bool InstructionChecker::checkIndices(
   if (i.queue >= queueLengths.size())
     return fail(
         text("expects a queue below ", queueLengths.size(), ", got ", i.queue));
-  // A place on the stage axis may have several.
+  // A place on the stage axis may have several, as many as there are cuts,
+  // where the plan says these.
+  constexpr uint64_t mostStages = 1 << 12;
+  const bool isOfPlace =
+      i.phase == ppx::Phase_prologue || i.phase == ppx::Phase_update;
   const uint64_t stageCount =
-      std::max<uint64_t>(mesh.stageCount(), artifact.cuts.size() + 1);
+      isOfPlace ? mesh.stageCount()
+      : artifact.cuts.empty() && mesh.stageAxis()
+          ? mostStages
+          : std::max<uint64_t>(mesh.stageCount(), artifact.cuts.size() + 1);
   if (i.stage >= stageCount)
     return fail(text("expects a stage below ", stageCount, ", got ", i.stage));
   if (i.micro_batch < -1 || i.micro_batch >= int64_t(mesh.microBatchCount()))

@@ -1,0 +1,64 @@
+//===- ChooseSchedule.cpp - the order that a plan asks for ----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Planner/ChooseSchedule.h"
+#include "pp/IR/Diagnostics.h"
+#include "pp/IR/PlanKeys.h"
+#include "pp/Schedule/Algorithms.h"
+
+using namespace mlir;
+using namespace pp;
+
+/// Actions are few bytes each; the largest schedule has 2^24 pairs of stage and
+/// micro-batch.
+static constexpr uint64_t kMostBytes = uint64_t(1) << 30;
+
+static FailureOr<schedule::Schedule>
+readSchedule(func::FuncOp main, const std::string &file,
+             const schedule::ScheduleProblem &problem) {
+  auto fail = [&](const Twine &message) {
+    return main.emitError(file + ": " + message);
+  };
+  FailureOr<std::string> text =
+      readFile(main, file, kMostBytes, "a file with a schedule");
+  if (failed(text))
+    return failure();
+  std::string error;
+  auto schedule = schedule::parseCsv(*text, error);
+  if (!schedule)
+    return fail(error);
+  if (schedule->ranks.size() != problem.ranks)
+    return fail("expects a row of actions for each of " + Twine(problem.ranks) +
+                " positions (pp), got " + Twine(schedule->ranks.size()));
+  if (schedule->microBatches != problem.microBatches)
+    return fail("expects " + Twine(problem.microBatches) +
+                " micro-batches (microbatches), got " +
+                Twine(schedule->microBatches));
+  if (!schedule::verify(*schedule, error))
+    return fail(error);
+  if (problem.chunks && problem.chunks * problem.ranks != schedule->stages)
+    return fail("expects " + Twine(problem.chunks * problem.ranks) +
+                " stages (pp x chunks), got " + Twine(schedule->stages));
+  schedule::completeWeights(*schedule);
+  schedule->name = file;
+  return *schedule;
+}
+
+FailureOr<schedule::Schedule> pp::chooseSchedule(func::FuncOp main,
+                                                 PlanAttr plan) {
+  auto sizeOf = [](MeshAxisAttr axis) { return axis ? axis.getSize() : 1; };
+  schedule::ScheduleProblem problem;
+  problem.ranks = unsigned(sizeOf(plan.getMesh().getStageAxis()));
+  problem.microBatches = unsigned(sizeOf(plan.getMesh().getTimeAxis()));
+  problem.chunks = unsigned(plan.getInt(PlanKey::Chunks));
+  const std::string name = plan.getSchedule().str();
+  if (StringRef(name).ends_with(".csv"))
+    return readSchedule(main, name, problem);
+  std::string error;
+  auto schedule = schedule::generate(name, problem, error);
+  if (!schedule)
+    return main.emitError(error);
+  return *schedule;
+}

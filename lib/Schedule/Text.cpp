@@ -9,6 +9,7 @@
 #include "pp/Schedule/Schedule.h"
 
 #include <algorithm>
+#include <cstdio>
 
 using namespace pp::schedule;
 
@@ -88,6 +89,18 @@ static std::vector<std::string> split(const std::string &text, char separator) {
   return pieces;
 }
 
+/// What may be shown: other bytes than printable ASCII as \x1b.
+static std::string escape(const std::string &text) {
+  std::string shown;
+  for (unsigned char c : text) {
+    char spelled[5] = {char(c)};
+    if (c < ' ' || c > '~')
+      std::snprintf(spelled, sizeof(spelled), "\\x%02x", c);
+    shown += spelled;
+  }
+  return shown;
+}
+
 static std::string trim(const std::string &text) {
   size_t begin = text.find_first_not_of(" \t\r");
   if (begin == std::string::npos)
@@ -99,7 +112,9 @@ std::optional<Schedule> pp::schedule::parseCsv(const std::string &text,
                                                std::string &error) {
   Schedule schedule;
   schedule.name = "csv";
-  std::vector<std::string> lines = split(text, '\n');
+  constexpr char mark[] = "\xef\xbb\xbf"; // spreadsheets begin with it
+  const bool isMarked = text.compare(0, 3, mark) == 0;
+  std::vector<std::string> lines = split(text.substr(isMarked ? 3 : 0), '\n');
   while (!lines.empty() && trim(lines.back()).empty())
     lines.pop_back();
   std::vector<Action> needsWeight;
@@ -117,8 +132,10 @@ std::optional<Schedule> pp::schedule::parseCsv(const std::string &text,
         error = "row " + std::to_string(row + 1) + ", column " +
                 std::to_string(column + 1) +
                 ": expects an action such as 0F0, 1B3 or 1W3 (compute only: "
-                "transfers follow from the order), got '" +
-                cell.substr(0, 40) + "'";
+                "transfers follow from the order), with a stage below " +
+                std::to_string(maxStages) + " and a micro-batch below " +
+                std::to_string(maxMicroBatches) + ", got '" +
+                escape(cell.substr(0, 40)) + "'";
         return std::nullopt;
       }
       if (isSplit)

@@ -176,6 +176,10 @@ ArtifactBuilder::convert(Operation &op) {
       ArrayRef<int64_t>(op.getAttrOfType<DenseI64ArrayAttr>("slots")));
   result->phase =
       static_cast<ppx::Phase>(op.getAttrOfType<PhaseAttr>("phase").getValue());
+  if (!llvm::isUInt<32>(integer("stage")) ||
+      !llvm::isInt<32>(integer("micro_batch")))
+    return op.emitOpError("expects a stage and a micro-batch of 32 bits, got ")
+           << integer("stage") << " and " << integer("micro_batch");
   result->stage = integer("stage");
   result->micro_batch = integer("micro_batch");
   result->location = describeLocation(op.getLoc());

@@ -10,10 +10,11 @@
 #include "mlir/IR/Builders.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Shard/MakePlan.h"
-#include "pprt/Files.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace pp;
@@ -107,6 +108,13 @@ struct LoadPlanPass : pp::impl::LoadPlanBase<LoadPlanPass> {
     PlanAttr plan = parse(*text);
     if (!plan || failed(checkFitsStep(plan)))
       return signalPassFailure();
+    // A table lies beside the plan that names it.
+    const StringRef table = plan.getSchedule();
+    if (table.ends_with(".csv") && !llvm::sys::path::is_absolute(table)) {
+      SmallString<128> path = llvm::sys::path::parent_path(file);
+      llvm::sys::path::append(path, table);
+      plan = plan.withSetting(PlanKey::Schedule, path);
+    }
     attachPlan(module, plan);
   }
 

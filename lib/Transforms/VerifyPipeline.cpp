@@ -36,6 +36,7 @@ public:
   LogicalResult run();
 
 private:
+  LogicalResult verifyArgument(unsigned index);
   LogicalResult verifyFragment(FragmentOp fragment);
   LogicalResult verifyTransfer(TransferOp transfer);
   LogicalResult verifyAccumulate(AccumulateOp accumulate);
@@ -128,6 +129,10 @@ LogicalResult PipelineVerifier::verifyTransfer(TransferOp transfer) {
 }
 
 LogicalResult PipelineVerifier::verifyAccumulate(AccumulateOp accumulate) {
+  const MeshAxisAttr time = mesh.getTimeAxis();
+  if (!time || time.getName() != accumulate.getAxisAttr())
+    return accumulate.emitOpError("expects the time axis of ")
+           << mesh << ", got " << accumulate.getAxisAttr();
   auto fragment = accumulate.getOperand().getDefiningOp<FragmentOp>();
   if (fragment && !isOncePerStep(fragment.getPhase()))
     return success();
@@ -204,7 +209,28 @@ PipelineVerifier::verifyWeightActions(const schedule::Schedule &schedule) {
   return success();
 }
 
+LogicalResult PipelineVerifier::verifyArgument(unsigned index) {
+  auto given =
+      main.getArgAttrOfType<DenseI64ArrayAttr>(index, attrs::kPositions);
+  if (!given)
+    return success();
+  const ArrayRef<int64_t> positions = given.asArrayRef();
+  if (!positions.empty() &&
+      llvm::all_of(positions,
+                   [&](int64_t position) { return isPosition(position); }) &&
+      std::adjacent_find(positions.begin(), positions.end(),
+                         std::greater_equal<>()) == positions.end())
+    return success();
+  return main.emitError("argument \"")
+         << getArgName(main, index)
+         << "\" expects ascending positions (pp.positions) below "
+         << numPositions << ", got [" << positions << "]";
+}
+
 LogicalResult PipelineVerifier::run() {
+  for (unsigned index = 0; index < main.getNumArguments(); ++index)
+    if (failed(verifyArgument(index)))
+      return failure();
   for (Operation &op : main.getBody().front().without_terminator()) {
     LogicalResult result =
         llvm::TypeSwitch<Operation *, LogicalResult>(&op)

@@ -13,6 +13,7 @@ import functools
 
 import torch
 import torch.nn.functional as F
+from torch.nn.modules import transformer
 
 def _attend(original, query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k,
             bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None,
@@ -29,7 +30,7 @@ def _attend(original, query, key, value, embed_dim_to_check, num_heads, in_proj_
     q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias, (q_proj_weight, k_proj_weight, v_proj_weight)
                        if use_separate_proj_weight else None)
     q, k, v = (x.unflatten(-1, (num_heads, -1)).transpose(1, 2) for x in (q, k, v))
-    mask = _mask(attn_mask, key_padding_mask, q)
+    mask = _mask(attn_mask, key_padding_mask, q, k.shape[2])
     dropout_p = dropout_p if training else 0.0
     if need_weights:
         scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
@@ -54,29 +55,39 @@ def _project(query, key, value, weight, bias, weights):
     return [F.linear(x.transpose(0, 1), w, b) for x, w, b in zip((query, key, value), weights, biases)]
 
 
-def _mask(mask, padding, q):
-    """What is added to scores, that broadcasts to [batch, head, sequence, sequence]."""
+def _mask(mask, padding, q, keys):
+    """What is added to scores, that broadcasts to [batch, head, sequence, key]."""
+    batch, heads, queries, _ = q.shape
     if mask is not None:
+        expected = (queries, keys) if mask.dim() == 2 else (batch * heads, queries, keys)
+        if mask.shape != expected:
+            raise RuntimeError(f"expects attn_mask of shape {[queries, keys]} or {[batch * heads, queries, keys]}, got "
+                               f"{list(mask.shape)}")
         mask = _summand(mask, q)
         mask = mask.view(*q.shape[:2], *mask.shape[1:]) if mask.dim() == 3 else mask
     if padding is None:
         return mask
+    if padding.shape != (batch, keys):
+        raise RuntimeError(f"expects key_padding_mask of shape {[batch, keys]}, got {list(padding.shape)}")
     padding = _summand(padding, q)[:, None, None, :]
     return padding if mask is None else mask + padding
 
 
 def _summand(mask, q):
     if mask.dtype is not torch.bool:
-        return mask
+        return mask.to(q.dtype)
     return torch.zeros_like(mask, dtype=q.dtype).masked_fill(mask, float("-inf"))
 
 
 @contextlib.contextmanager
 def batch_first():
     """Meanwhile, multi-head attention is computed as above."""
-    before = F.multi_head_attention_forward
-    F.multi_head_attention_forward = functools.partial(_attend, before)
+    before = F.multi_head_attention_forward, transformer._detect_is_causal_mask
+    F.multi_head_attention_forward = functools.wraps(before[0])(
+        lambda *args, **kwargs: _attend(before[0], *args, **kwargs))
+    # It looks at a mask's values only to use another kernel.
+    transformer._detect_is_causal_mask = lambda mask, is_causal=None, size=None: bool(is_causal)
     try:
         yield
     finally:
-        F.multi_head_attention_forward = before
+        F.multi_head_attention_forward, transformer._detect_is_causal_mask = before

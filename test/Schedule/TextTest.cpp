@@ -62,7 +62,14 @@ TEST(Text, CsvErrorsNameTheCell) {
   EXPECT_FALSE(parseCsv("0F0,0B0\n1F0,1SEND_B0,1B0\n", error));
   EXPECT_EQ(error,
             "row 2, column 2: expects an action such as 0F0, 1B3 or 1W3 "
-            "(compute only: transfers follow from the order), got '1SEND_B0'");
+            "(compute only: transfers follow from the order), with a stage "
+            "below 4096 and a micro-batch below 65536, got '1SEND_B0'");
+  EXPECT_TRUE(parseCsv("\xef\xbb\xbf"
+                       "0F0\n",
+                       error))
+      << error;
+  EXPECT_FALSE(parseCsv("\x1b[2J\n", error));
+  EXPECT_NE(error.find("got '\\x1b[2J'"), std::string::npos) << error;
   EXPECT_FALSE(parseCsv("4096F0\n", error));
   EXPECT_FALSE(parseCsv("\n,,\n", error));
   EXPECT_EQ(error, "expects one row of actions per rank, got no action");

@@ -53,7 +53,7 @@
 // RUN: not pp-opt %s --pp-parallelize="remat=none keep=h.0" 2>&1 | FileCheck %s --check-prefix=KEPT
 // KEPT: 'keep' has an effect with remat=cheap, selective, full or auto only, got remat=none: choose that, or leave keep out
 // RUN: not pp-opt %s --pp-parallelize="dp=2 schedule=gpipe" 2>&1 | FileCheck %s --check-prefix=ORDER
-// ORDER: 'schedule' has an effect with microbatches above 1 only, got none: choose that, or leave schedule out
+// ORDER: 'schedule' has an effect with microbatches or pp above 1 only, got none: choose that, or leave schedule out
 
 // RUN: not pp-opt %s --pp-parallelize="microbatches=2 bucket=0" 2>&1 | FileCheck %s --check-prefix=ALONE
 // What a sweep says is no mistake: a default, or an axis of one device.

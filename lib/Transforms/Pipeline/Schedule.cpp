@@ -75,6 +75,12 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
     auto plan = lookupPlan(getOperation());
     if (failed(main) || failed(plan))
       return signalPassFailure();
+    // A file may have changed since, or be elsewhere: its table is the
+    // module's.
+    const auto given = (*main)->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
+    if (given && given.getName() == plan->getSchedule() &&
+        plan->getSchedule().ends_with(".csv"))
+      return markAllAnalysesPreserved();
     auto schedule = chooseSchedule(*main, *plan);
     if (failed(schedule))
       return signalPassFailure();
@@ -85,7 +91,6 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
           return action.kind != schedule::Kind::Forward;
         });
     const ScheduleAttr chosen = spell(&getContext(), *schedule);
-    const auto given = (*main)->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
     if (given == chosen)
       return markAllAnalysesPreserved();
     if (given) {

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Random/Flags.h"
+#include "../Random/RandomOrders.h"
 #include "../Random/RandomProgram.h"
 #include "../Random/RandomSeeds.h"
 #include "../Random/Shrink.h"
@@ -23,6 +24,7 @@
 #include "pp/IR/Model.h"
 #include "pp/Transforms/Pipelines.h"
 #include "pp/Transforms/Shard/MakePlan.h"
+#include <fstream>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -64,6 +66,34 @@ struct DrawnPlan {
   }
 };
 
+/// The words that ask for one of all kinds of schedules: a rule's, or a
+/// table's, which is written to a file.
+static std::vector<std::string>
+drawSchedule(unsigned positions, unsigned microBatches, std::mt19937 &random) {
+  if (microBatches == 1 && positions == 1)
+    return {};
+  switch (random() % 8) {
+  case 0:
+    return {"schedule=gpipe"};
+  case 1:
+    return {"schedule=1f1b"};
+  case 2:
+    return {"schedule=zb-h1"};
+  case 3:
+    return {"schedule=zb-h2"};
+  case 4:
+    return {"schedule=zb-v"};
+  case 5:
+    return {"schedule=interleaved-1f1b", "chunks=2"};
+  default:
+    const std::string file =
+        ::testing::TempDir() + "order" + std::to_string(getpid()) + ".csv";
+    std::ofstream(file) << schedule::printCsv(
+        drawOrder(positions, positions + random() % 3, microBatches, random));
+    return {"schedule=" + file};
+  }
+}
+
 /// True if inputs look something up in a parameter, which vocab=true can split.
 static bool hasLookUp(ModuleOp model) {
   auto main = model.lookupSymbol<func::FuncOp>("main");
@@ -99,9 +129,11 @@ protected:
     say("microbatches", std::to_string(microbatches));
     if (hasTp)
       say("tp", "2");
-    sayOneOf("pp", {"1", "2", "3"});
-    if (microbatches > 1)
-      sayOneOf("schedule", {"gpipe", "1f1b"});
+    const unsigned positions = 1 + below(3);
+    say("pp", std::to_string(positions));
+    for (const std::string &word :
+         drawSchedule(positions, microbatches, random))
+      plan.keys.push_back(word);
     sayOneOf("optimizer", {"sgd", "momentum", "adam", "adamw"});
     say("lr", "0.1");
     if (chance(20))

@@ -10,9 +10,10 @@
 // the order that the checks find; and with the bits of the unchanged program if
 // the change only removed an order or moved memory.
 //
-//   PPMutationsTest --artifacts=FOLDER
+//   PPMutationsTest --artifacts=FOLDER [--mutants=2000]
 //
-// Programs are made here, and real models are read from the folder.
+// Programs are made here, and real models are read from the folder; by hand,
+// more mutants of these can be asked for.
 //
 //===----------------------------------------------------------------------===//
 #include "Mutations.h"
@@ -31,6 +32,7 @@ using namespace pprt::test;
 namespace {
 
 std::string artifactFolder;
+int realMutants = 2000;
 
 /// Results of the mutants of one kind. One mutant may have several findings.
 struct Counts {
@@ -228,7 +230,6 @@ TEST(Mutations, OfPipelines) {
 TEST(Mutations, OfRealModels) {
   if (artifactFolder.empty())
     GTEST_SKIP() << "no --artifacts";
-  constexpr int kMutants = 2000;
   std::vector<ppx::ArtifactT> models;
   for (const auto &file : std::filesystem::directory_iterator(artifactFolder))
     if (file.path().extension() == ".ppx") {
@@ -240,7 +241,7 @@ TEST(Mutations, OfRealModels) {
     }
   ASSERT_FALSE(models.empty()) << artifactFolder;
   Judge judge(1);
-  for (int i = 0; judge.total < kMutants; ++i) {
+  for (int i = 0; judge.total < realMutants; ++i) {
     const auto mutation = Mutation(size_t(i) % kMutations);
     const size_t model = size_t(i) / kMutations % models.size();
     SCOPED_TRACE(std::string(nameOf(mutation)) + ", mutant " +
@@ -254,9 +255,13 @@ TEST(Mutations, OfRealModels) {
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  const std::string option = "--artifacts=";
-  for (int i = 1; i < argc; ++i)
-    if (std::string(argv[i]).compare(0, option.size(), option) == 0)
-      artifactFolder = argv[i] + option.size();
+  const std::string folder = "--artifacts=", mutants = "--mutants=";
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument.compare(0, folder.size(), folder) == 0)
+      artifactFolder = argument.substr(folder.size());
+    else if (argument.compare(0, mutants.size(), mutants) == 0)
+      realMutants = std::atoi(argv[i] + mutants.size());
+  }
   return RUN_ALL_TESTS();
 }

@@ -203,3 +203,43 @@ TEST(Algorithms, RefuseProblemsTheyCannotSolve) {
       "(chunks), got 1; those that take as many: 'gpipe', '1f1b', 'zb-h1', "
       "'zb-h2'");
 }
+
+// Qi et al., 2023, from their times of F, B, W and transfers in milliseconds:
+// the bubble there is 1 - m (F + B + W) / cost, and the cost that of the rank
+// which takes longest from its first action to its last.
+TEST(Algorithms, BubblesAreThosePublishedForFourModels) {
+  struct Row {
+    unsigned ranks, microBatches;
+    double forward, backward, weight, transfer;
+    double bubbles[3];
+  };
+  const Row rows[] = {
+      {8, 24, 18.522, 18.086, 9.337, 0.601, {0.2431, 0.1585, 0.1083}},
+      {8, 24, 29.718, 29.444, 19.927, 0.527, {0.2347, 0.1323, 0.0698}},
+      {16, 48, 11.347, 11.248, 8.132, 0.377, {0.2552, 0.1397, 0.0672}},
+      {32, 96, 10.419, 10.207, 7.715, 0.408, {0.2646, 0.1421, 0.0641}}};
+  const char *names[] = {"1f1b", "zb-h1", "zb-h2"};
+  for (const Row &row : rows) {
+    const Durations durations{
+        [&](const Action &action, bool merged) {
+          return action.kind == Kind::Forward  ? row.forward
+                 : action.kind == Kind::Weight ? row.weight
+                 : merged                      ? row.backward + row.weight
+                                               : row.backward;
+        },
+        [&](const Action &, const Action &) { return row.transfer; }};
+    for (size_t i = 0; i < 3; ++i) {
+      std::string error;
+      auto schedule =
+          generate(names[i], {row.ranks, row.microBatches, 1}, error);
+      ASSERT_TRUE(schedule) << error;
+      double cost = 0;
+      for (const auto &rank : simulate(*schedule, durations).ranks)
+        cost = std::max(cost, rank.back().end - rank.front().start);
+      const double work =
+          row.microBatches * (row.forward + row.backward + row.weight);
+      EXPECT_NEAR(1 - work / cost, row.bubbles[i], 1e-4)
+          << names[i] << " of " << row.ranks;
+    }
+  }
+}

@@ -16,7 +16,7 @@
 namespace pp::hlo {
 
 /// The version of the keys.
-inline constexpr int kInterfaceVersion = 1;
+inline constexpr int kInterfaceVersion = 2;
 
 /// A value on one line.
 void writeLine(llvm::json::OStream &json, llvm::StringRef key,

@@ -151,6 +151,35 @@ def draw_all(count, families):
     return drawn
 
 
+LONG = {"gpt": "gpt --layers=3 --hidden=12 --heads=4 --seq=4 --batch=26 --vocab=16",
+        "moe": "moe --layers=2 --hidden=8 --heads=2 --seq=4 --batch=26 --vocab=16 --experts=2",
+        "resnet": "resnet --depth=18 --image=8 --width=4 --classes=3 --batch=26 --norm=group --groups=2",
+        "unet": "unet --depth=2 --image=8 --width=4 --groups=2 --classes=3 --batch=26"}
+
+
+def draw_schedules(every=1):
+    """Each schedule on 2 to 6 positions with few, more, and an odd number of micro-batches, twice:
+    of all these, every so many. Models and what else a plan says go round."""
+    rules = [("gpipe", 0), ("1f1b", 0), ("zb-h1", 0), ("zb-h2", 0), ("zb-v", 0), ("interleaved-1f1b", 2),
+             ("interleaved-1f1b", 3)]
+    draw, drawn = random.Random("schedules"), []
+    for number, (positions, times, (rule, chunks), _) in enumerate(
+            itertools.product(range(2, 7), range(3), rules, range(2))):
+        family = list(LONG)[number % len(LONG)]
+        said = {"pp": positions, "microbatches": (positions, 2 * positions, 2 * positions + 1)[times],
+                "schedule": rule, "remat": draw.choice(("cheap", "none", "selective", "full"))}
+        if chunks:
+            said["chunks"] = chunks
+        axis = draw.choice([key for key in ("none", "dp", "tp", "ep") if key != "ep" or family == "moe"])
+        said |= {axis: 2} if axis != "none" else {}
+        said |= {"zero": draw.choice((0, 1, 2, 3))} if axis in ("dp", "ep") else {}
+        said |= {"sequence": "true"} if axis == "tp" and family in ("gpt", "moe") and draw.random() < 0.5 else {}
+        model = LONG[family] + (f" --tied={draw.choice(('true', 'false'))}" if family == "gpt" else "")
+        drawn.append(Strategy(family, model, draw.choice(OPTIMIZERS), said))
+    draw.shuffle(drawn)
+    return drawn[::every]
+
+
 def describe(drawn):
     """How many strategies there are, in all and with each word of each key."""
     def count(chosen):

@@ -9,10 +9,13 @@ in f64 within 1e-10, in f32 within 1e-4. In f32 experts are chosen by a margin
 that rounding does not reach (margins.py). What batch norm
 cannot do is refused, and the refusal names what can.
 
+With --schedules the strategies are other ones: each schedule with many numbers of
+positions and micro-batches, of which a build takes some.
+
 Partitioning does not look at types, kernels and products do: f32 takes the first
 of each family's strategies, and f64 all of them.
 
-  verify_matrix.py --bin=build/bin [--dtype=f64|f32] [--families=gpt,moe] [--all] [--jobs=2]
+  verify_matrix.py --bin=build/bin [--dtype=f64|f32] [--families=gpt,moe] [--schedules] [--all] [--jobs=2]
 """
 import argparse
 import concurrent.futures
@@ -86,12 +89,16 @@ def main():
     parser.add_argument("--dtype", choices=("f64", "f32"), default="f64")
     parser.add_argument("--device", default="cpu", help="of pp-run; its judge runs on cpu")
     parser.add_argument("--families", default=",".join(strategies.FAMILIES))
+    parser.add_argument("--schedules", action="store_true", help="those of draw_schedules")
     parser.add_argument("--all", action="store_true",
                         help=f"{COUNT_OF_ALL}, and not {COUNT} or, in f32, {COUNT_IN_F32}")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
     count = COUNT_OF_ALL if args.all else COUNT_IN_F32 if args.dtype == "f32" else COUNT
-    drawn = strategies.draw_all(count, args.families.split(","))
+    if args.schedules:
+        count, drawn = 0, strategies.draw_schedules(every=1 if args.all else 7)
+    else:
+        drawn = strategies.draw_all(count, args.families.split(","))
 
     failed, worst = 0, {}
     with tempfile.TemporaryDirectory() as folder:
@@ -106,8 +113,9 @@ def main():
                     failed += 1
                     print(f"FAILED {strategy.model}: {strategy.spell()}: exit "
                           f"{result.returncode}\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
-        is_right = "resnet" not in args.families or is_refused(judge)
-    print("\n".join(strategies.describe(drawn)))
+        is_right = args.schedules or "resnet" not in args.families or is_refused(judge)
+    if not args.schedules:
+        print("\n".join(strategies.describe(drawn)))
     missing = list(strategies.find_missing(drawn)) if count >= COUNT else []
     if count >= COUNT and len({s.family for s in drawn}) == len(strategies.FAMILIES) and \
             strategies.count_pairs(drawn) < LEAST_PAIRS:

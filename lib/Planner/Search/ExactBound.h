@@ -13,9 +13,6 @@
 
 namespace pp {
 
-/// How a stage runs its backward actions.
-enum Mode : char { Open, Split, Merged };
-
 struct PartialOrder {
   OrderState state;
   std::vector<Mode> modes; ///< by stage

@@ -39,7 +39,7 @@ public:
         toEnd(secondsToEnd(model)) {
     result.seconds = known;
     for (unsigned stage = 0; stage < model.stages; ++stage)
-      firstModes.push_back(modeOf(stage));
+      firstModes.push_back(model.bestMode(stage));
   }
 
   ExactResult run();
@@ -51,7 +51,6 @@ private:
     uint64_t waits;
   };
 
-  Mode modeOf(unsigned stage) const;
   void visit(size_t depth);
   void branch(size_t depth);
   void place(size_t depth, Step step, Mode mode);
@@ -73,17 +72,6 @@ private:
   std::unordered_map<std::string, std::vector<Seen>> seen;
   ExactResult result;
 };
-
-/// A form that is never worse.
-Mode Exact::modeOf(unsigned stage) const {
-  const StageLoad &load = model.loads[stage];
-  if (load.mergedSeconds <= load.backwardSeconds)
-    return Merged;
-  if (load.mergedSeconds >= load.backwardSeconds + load.weightSeconds &&
-      model.growth(stage) == 0)
-    return Split;
-  return Open;
-}
 
 double Exact::seconds(const PartialOrder &node, Step step) const {
   const Mode mode = node.modes[step / 3];

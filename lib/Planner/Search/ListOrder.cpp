@@ -53,7 +53,7 @@ bool Lister::mayPlace(Step step) const {
   const unsigned stage = step / 3;
   if (step % 3 == kForward && model.isFirstAt(stage) &&
       state.count(step) - state.count(step + 1) >=
-          rule.inFlight[model.positionOf[stage]])
+          rule.knobs[model.positionOf[stage]].inFlight)
     return false;
   return state.fits(step, rule.isSplit[stage], &rule.isSplit);
 }
@@ -70,24 +70,25 @@ Lister::First Lister::findFirst(unsigned position) const {
 
 double Lister::priorityOf(Step step) const {
   const unsigned kind = step % 3, stage = step / 3;
+  const Knobs &knobs = rule.knobs[model.positionOf[stage]];
   if (!rule.priorities.empty())
     return rule
         .priorities[size_t(step) * model.microBatches + state.count(step)];
   // Kinds first, then micro-batches or stages.
   double level = kind == kBackward ? 1 : kind == kForward ? 2 : 3;
-  if (kind == kForward && rule.isForwardFirst)
+  if (kind == kForward && knobs.isForwardFirst)
     level = 0;
-  if (kind == kWeight && state.count(step - 1) - state.count(step) > rule.due)
+  if (kind == kWeight && state.count(step - 1) - state.count(step) > knobs.due)
     level = 1.5;
   const double age = double(state.count(step)) / model.microBatches;
   const double way = 1 - double(stage) / model.stages;
   return level +
-         (rule.isOldestFirst ? 0.4 * age + 1e-4 * way : 0.4 * way + 1e-5 * age);
+         (knobs.isOldestFirst ? 0.4 * age + 1e-4 * way : 0.4 * way + 1e-5 * age);
 }
 
 Step Lister::choose(unsigned position) const {
   const First &first = firsts[position];
-  const double until = first.start + rule.patience * (first.end - first.start);
+  const double until = first.start + rule.knobs[position].patience * (first.end - first.start);
   Step best = ~0u;
   double least = kNever;
   forSteps(position, [&](Step step, double start) {

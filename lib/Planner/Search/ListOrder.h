@@ -14,22 +14,26 @@
 
 namespace pp {
 
-struct ListRule {
-  /// By stage.
-  std::vector<char> isSplit;
-  /// By position: how many micro-batches may be between the forward and the
-  /// backward action of its first stage, memory permitting.
-  std::vector<unsigned> inFlight;
-  /// How long a position may wait for a more urgent action, as a share of the
-  /// time that the action at hand takes.
-  double patience = 1;
+/// The rule of one position.
+struct Knobs {
+  /// How many micro-batches may be between the forward and the backward action
+  /// of the position's first stage, memory permitting.
+  unsigned inFlight = ~0u;
   /// How many weight actions may be due before they go before forward ones.
   unsigned due = ~0u;
+  /// How long it may wait for a more urgent action, as a share of the time that
+  /// the action at hand takes.
+  double patience = 1;
   bool isForwardFirst = false;
-  /// Among equal kinds, whether the oldest micro-batch goes first or that of
-  /// the latest stage.
+  /// Among equal kinds, whether the oldest micro-batch goes first or that of the
+  /// latest stage.
   bool isOldestFirst = true;
-  /// By step and micro-batch: lower goes first. Empty: the rule above.
+};
+
+struct ListRule {
+  std::vector<char> isSplit; ///< by stage
+  std::vector<Knobs> knobs;  ///< by position
+  /// By step and micro-batch: lower goes first. Empty: as the knobs say.
   std::vector<double> priorities;
 };
 

@@ -11,6 +11,7 @@
 #include "OrderBound.h"
 #include "OrderSearch.h"
 #include <algorithm>
+#include <tuple>
 
 using namespace pp;
 
@@ -137,7 +138,7 @@ void OrderSearch::replan() {
         all.push_back({bestTimes.starts[position][i], position, i});
     std::stable_sort(
         all.begin(), all.end(), [](const Place &a, const Place &b) {
-          return a.start != b.start ? a.start > b.start : a.index > b.index;
+          return a.start != b.start ? a.start > b.start : std::tie(a.position, b.index) < std::tie(b.position, a.index);
         });
     const Places places(model, bestOrder);
     ListRule rule = bestRule;
@@ -161,7 +162,8 @@ void OrderSearch::replan() {
     }
     bool isBetter = false;
     for (double patience : {0.0, 0.3, 0.6, 1.0}) {
-      rule.patience = patience;
+      for (Knobs &knobs : rule.knobs)
+        knobs.patience = patience;
       isBetter |= tryRule(rule);
     }
     if (!isBetter)

@@ -2,9 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nothing starts before its chain of dependencies has run, and nothing ends
-// later than the chain behind it allows; in between a position works on one
-// action at a time.
+// A bound on all orders, for the gap that a search reports and to end one that
+// has nothing left to find.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_PLANNER_SEARCH_ORDERBOUND_H
@@ -14,8 +13,9 @@
 
 namespace pp {
 
-/// Seconds that every order of a placement takes at least.
-double leastSeconds(const OrderModel &model);
+/// Seconds that every order of a placement takes at least, or `known`, what some
+/// order takes, if that is less. Knowing an order helps.
+double leastSeconds(const OrderModel &model, double known);
 
 /// Seconds from the start of one micro-batch's action to the end of the step,
 /// by step and without a wait for anything else. Weight steps have none.

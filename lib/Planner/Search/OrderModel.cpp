@@ -52,13 +52,28 @@ double OrderModel::seconds(Step step, bool isSplit) const {
   return isSplit ? load.backwardSeconds : load.mergedSeconds;
 }
 
-double OrderModel::leastBackward(unsigned stage) const {
-  return std::min(loads[stage].backwardSeconds, loads[stage].mergedSeconds);
+double OrderModel::leastBackward(unsigned stage, Mode mode) const {
+  const StageLoad &load = loads[stage];
+  return mode == Split    ? load.backwardSeconds
+         : mode == Merged ? load.mergedSeconds
+                          : std::min(load.backwardSeconds, load.mergedSeconds);
 }
 
-double OrderModel::leastGradients(unsigned stage) const {
-  return std::min(loads[stage].backwardSeconds + loads[stage].weightSeconds,
-                  loads[stage].mergedSeconds);
+double OrderModel::leastGradients(unsigned stage, Mode mode) const {
+  const StageLoad &load = loads[stage];
+  const double apart = load.backwardSeconds + load.weightSeconds;
+  return mode == Split    ? apart
+         : mode == Merged ? load.mergedSeconds
+                          : std::min(apart, load.mergedSeconds);
+}
+
+Mode OrderModel::bestMode(unsigned stage) const {
+  const StageLoad &load = loads[stage];
+  if (load.mergedSeconds <= load.backwardSeconds)
+    return Merged;
+  const bool isLonger =
+      load.mergedSeconds >= load.backwardSeconds + load.weightSeconds;
+  return isLonger && growth(stage) == 0 ? Split : Open;
 }
 
 schedule::Schedule pp::toSchedule(const OrderModel &model, const Order &order) {

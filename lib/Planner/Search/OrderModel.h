@@ -24,6 +24,9 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Whether `a` is less than `b` by more than rounding.
 inline bool isLess(double a, double b) { return a < b * (1 - 1e-9); }
 
+/// How a stage runs its backward actions; Open: as is best.
+enum Mode : char { Open, Split, Merged };
+
 /// A problem with one of its placements. Memory limits are those that matter:
 /// kUnlimited where all micro-batches fit at once.
 struct OrderModel {
@@ -49,10 +52,11 @@ struct OrderModel {
                                   : load.sendBackwardSeconds;
   }
   double seconds(Step step, bool isSplit) const;
-  /// The least seconds of a backward action, of all its work with that of the
-  /// weights, and of the part that may come later.
-  double leastBackward(unsigned stage) const;
-  double leastGradients(unsigned stage) const;
+  /// The least seconds of a backward action, and of all gradients.
+  double leastBackward(unsigned stage, Mode mode = Open) const;
+  double leastGradients(unsigned stage, Mode mode = Open) const;
+  /// The form that is never worse, if there is one.
+  Mode bestMode(unsigned stage) const;
   /// What apart weight actions need more than the residuals, in bytes.
   int64_t growth(unsigned stage) const {
     return std::max<int64_t>(0, loads[stage].weightBytes -

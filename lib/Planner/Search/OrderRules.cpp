@@ -104,34 +104,49 @@ void OrderSearch::tryRules() {
         for (double patience : {0.0, 0.5, 1.0})
           for (unsigned due : {1u, 3u, ~0u})
             for (int order = 0; order < (hasChunks ? 4 : 2); ++order) {
-              ListRule rule;
-              rule.isSplit = isSplit;
-              for (double trip : trips)
-                rule.inFlight.push_back(unsigned(std::clamp(
-                    std::ceil(trip * factor) + more, 1.0, double(m))));
-              rule.patience = patience;
-              rule.due = due;
-              rule.isForwardFirst = order & 1;
-              rule.isOldestFirst = !(order & 2);
+              ListRule rule{isSplit, {}, {}};
+              for (double trip : trips) {
+                Knobs &knobs = rule.knobs.emplace_back();
+                knobs.inFlight = unsigned(std::clamp(
+                    std::ceil(trip * factor) + more, 1.0, double(m)));
+                knobs.patience = patience;
+                knobs.due = due;
+                knobs.isForwardFirst = order & 1;
+                knobs.isOldestFirst = !(order & 2);
+              }
               tryRule(rule);
             }
   tuneRule();
 }
 
-/// Changes what single positions have in flight, and whether they are split,
-/// while that helps.
+/// Changes the knobs of single positions while that helps.
 void OrderSearch::tuneRule() {
+  const bool hasChunks = model.stages > model.positions;
+  const int m = int(model.microBatches);
   for (bool isBetter = true; isBetter && !isDone();) {
     isBetter = false;
     for (unsigned position = 0; position < model.positions; ++position) {
-      for (int change : {1, -1, 2, -2}) {
+      auto tryChange = [&](auto change) {
         ListRule rule = bestRule;
-        const int count = int(rule.inFlight[position]) + change;
-        if (count < 1 || count > int(model.microBatches))
-          continue;
-        rule.inFlight[position] = unsigned(count);
+        change(rule.knobs[position]);
         isBetter |= tryRule(rule);
-      }
+      };
+      for (int change : {1, -1, 2, -2, 4, -4})
+        tryChange([&](Knobs &knobs) {
+          knobs.inFlight =
+              unsigned(std::clamp(int(knobs.inFlight) + change, 1, m));
+        });
+      for (unsigned due : {0u, 1u, 2u, 3u, 5u, 8u, ~0u})
+        tryChange([&](Knobs &knobs) { knobs.due = due; });
+      for (double patience : {0.0, 0.2, 0.4, 0.6, 0.8, 1.0})
+        tryChange([&](Knobs &knobs) { knobs.patience = patience; });
+      tryChange([&](Knobs &knobs) {
+        knobs.isForwardFirst = !knobs.isForwardFirst;
+      });
+      if (hasChunks)
+        tryChange([&](Knobs &knobs) {
+          knobs.isOldestFirst = !knobs.isOldestFirst;
+        });
       ListRule rule = bestRule;
       for (unsigned stage : model.stagesAt[position])
         rule.isSplit[stage] =

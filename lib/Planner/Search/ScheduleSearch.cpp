@@ -153,7 +153,7 @@ pp::searchSchedule(const ScheduleSearchProblem &problem, std::string &error,
   found.seconds = found.leastSeconds = kNever;
   for (size_t i : fitting) {
     const OrderModel &model = models[i];
-    double least = leastSeconds(model);
+    double least = leastSeconds(model, kNever);
     OrderSearch search(model, least, effort.placedActions / fitting.size());
     considerNamed(model, search);
     search.tryRules();
@@ -162,6 +162,7 @@ pp::searchSchedule(const ScheduleSearchProblem &problem, std::string &error,
     double seconds = search.seconds();
     Order order = search.hasOrder() ? search.best() : Order();
     found.orders += search.orders();
+    least = std::max(least, leastSeconds(model, seconds));
     if (isLess(least, seconds) && model.stages <= kMostExactStages &&
         uint64_t(model.stages) * model.microBatches <= kMostExactPairs) {
       ExactResult exact =

@@ -1,0 +1,240 @@
+//===- ScheduleSearch.cpp - searches the best order of actions ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Begins with the named schedules, goes on with rules and changes of the best
+// order, and ends, where a step is small, with all orders that could be better.
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Planner/ScheduleSearch.h"
+#include "ExactOrder.h"
+#include "OrderBound.h"
+#include "OrderSearch.h"
+#include "pp/Schedule/Algorithms.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace pp;
+
+/// Pairs of stage and micro-batch up to which all orders are searched. Stages
+/// are fewer than the bits of a mask have room for.
+static constexpr uint64_t kMostExactPairs = 24;
+static constexpr unsigned kMostExactStages = 20;
+
+bool ScheduleSearchProblem::check(std::string &error) const {
+  schedule::ScheduleProblem sizes;
+  sizes.ranks = positions;
+  sizes.microBatches = microBatches;
+  if (!sizes.check(error))
+    return false;
+  auto fail = [&](const std::string &message) {
+    error = message;
+    return false;
+  };
+  if (placements.empty())
+    return fail("expects at least 1 placement, got none");
+  if (!limits.empty() && limits.size() != positions)
+    return fail("expects a limit for each of " + std::to_string(positions) +
+                " positions, got " + std::to_string(limits.size()));
+  for (const Placement &placement : placements) {
+    const size_t stages = placement.loads.size();
+    if (placement.positionOf.size() != stages)
+      return fail("expects a position for each of " + std::to_string(stages) +
+                  " stages, got " +
+                  std::to_string(placement.positionOf.size()));
+    if (stages > schedule::maxStages ||
+        stages * microBatches > schedule::maxActions)
+      return fail("expects at most " + std::to_string(schedule::maxStages) +
+                  " stages and " + std::to_string(schedule::maxActions) +
+                  " pairs of stage and micro-batch, got " +
+                  std::to_string(stages) + " and " +
+                  std::to_string(stages * microBatches));
+    std::vector<bool> hasStage(positions);
+    for (size_t stage = 0; stage < stages; ++stage) {
+      const std::string name = "stage " + std::to_string(stage);
+      const unsigned position = placement.positionOf[stage];
+      if (position >= positions)
+        return fail("expects " + name + " at a position below " +
+                    std::to_string(positions) + ", got " +
+                    std::to_string(position));
+      hasStage[position] = true;
+      const StageLoad &load = placement.loads[stage];
+      for (double seconds : {load.forwardSeconds, load.backwardSeconds,
+                             load.weightSeconds, load.mergedSeconds,
+                             load.sendForwardSeconds, load.sendBackwardSeconds})
+        if (!(seconds >= 0 && std::isfinite(seconds)))
+          return fail("expects times of at least 0 s, got " +
+                      std::to_string(seconds) + " of " + name);
+      constexpr int64_t most = kUnlimited / schedule::maxActions / 4;
+      for (int64_t bytes : {load.residualBytes, load.weightBytes})
+        if (bytes < 0 || bytes > most)
+          return fail("expects residuals between 0 and " +
+                      std::to_string(most) + " bytes, got " +
+                      std::to_string(bytes) + " of " + name);
+    }
+    const auto empty = std::find(hasStage.begin(), hasStage.end(), false);
+    if (empty != hasStage.end())
+      return fail("expects a stage at every position, got none at position " +
+                  std::to_string(empty - hasStage.begin()));
+  }
+  return true;
+}
+
+/// The leanest order runs one micro-batch at a time and splits nothing: then a
+/// position holds what all its stages hold of one. If that is too much, returns
+/// by how much and says so in `error`.
+static int64_t findExcess(const OrderModel &model, std::string &error) {
+  int64_t excess = 0;
+  for (unsigned position = 0; position < model.positions; ++position) {
+    int64_t bytes = 0;
+    for (unsigned stage : model.stagesAt[position])
+      bytes += model.loads[stage].residualBytes;
+    if (bytes - excess <= model.limits[position])
+      continue;
+    excess = bytes - model.limits[position];
+    error = "expects a limit of at least " + std::to_string(bytes) +
+            " bytes at position " + std::to_string(position) +
+            ", what one micro-batch holds there, got " +
+            std::to_string(model.limits[position]) +
+            "; more positions, more micro-batches or more recomputation make "
+            "a micro-batch hold less";
+  }
+  return excess;
+}
+
+/// Named orders whose stages lie as the model's.
+static void considerNamed(const OrderModel &model, OrderSearch &search) {
+  schedule::ScheduleProblem sizes;
+  sizes.ranks = model.positions;
+  sizes.microBatches = model.microBatches;
+  sizes.chunks = model.stages / model.positions;
+  if (sizes.stages() != model.stages)
+    return;
+  for (const schedule::Algorithm &algorithm : schedule::algorithms()) {
+    std::string error;
+    const auto named = schedule::generate(algorithm.name, sizes, error);
+    if (!named || schedule::stageRanks(*named) != model.positionOf)
+      continue;
+    const Order order = toOrder(model, *named);
+    search.consider(order);
+    // The same with both gradients in one action.
+    Order merged{std::vector<char>(model.stages), order.steps};
+    for (std::vector<Step> &steps : merged.steps)
+      steps.erase(std::remove_if(steps.begin(), steps.end(),
+                                 [](Step step) { return step % 3 == kWeight; }),
+                  steps.end());
+    search.consider(merged);
+  }
+}
+
+std::optional<FoundSchedule>
+pp::searchSchedule(const ScheduleSearchProblem &problem, std::string &error,
+                   const SearchEffort &effort) {
+  if (!problem.check(error))
+    return std::nullopt;
+  std::vector<OrderModel> models;
+  std::vector<size_t> fitting;
+  int64_t leastExcess = kUnlimited;
+  for (const Placement &placement : problem.placements) {
+    models.emplace_back(problem, placement);
+    std::string message;
+    const int64_t excess = findExcess(models.back(), message);
+    if (excess == 0)
+      fitting.push_back(models.size() - 1);
+    else if (excess < leastExcess) {
+      leastExcess = excess;
+      error = message;
+    }
+  }
+  if (fitting.empty())
+    return std::nullopt;
+
+  FoundSchedule found;
+  found.seconds = found.leastSeconds = kNever;
+  for (size_t i : fitting) {
+    const OrderModel &model = models[i];
+    double least = leastSeconds(model, kNever);
+    OrderSearch search(model, least, effort.placedActions / fitting.size());
+    considerNamed(model, search);
+    search.tryRules();
+    search.replan();
+    search.moveActions();
+    double seconds = search.seconds();
+    Order order = search.hasOrder() ? search.best() : Order();
+    found.orders += search.orders();
+    least = std::max(least, leastSeconds(model, seconds));
+    if (isLess(least, seconds) && model.stages <= kMostExactStages &&
+        uint64_t(model.stages) * model.microBatches <= kMostExactPairs) {
+      ExactResult exact =
+          findExactOrder(model, seconds, least, effort.exactNodes);
+      found.nodes += exact.nodes;
+      if (exact.order) {
+        order = std::move(*exact.order);
+        seconds = exact.seconds;
+      }
+      if (exact.isComplete)
+        least = seconds;
+    }
+    found.leastSeconds = std::min(found.leastSeconds, least);
+    if (!isLess(seconds, found.seconds))
+      continue;
+    found.placement = i;
+    found.seconds = seconds;
+    found.schedule = toSchedule(model, order);
+  }
+  const Placement &placement = problem.placements[found.placement];
+  found.seconds =
+      schedule::simulate(found.schedule, durationsOf(placement)).end;
+  found.leastSeconds = std::min(found.leastSeconds, found.seconds);
+  found.peakBytes = peakBytes(placement, found.schedule);
+  found.isOptimal = !isLess(found.leastSeconds, found.seconds);
+  return found;
+}
+
+schedule::Durations pp::durationsOf(const Placement &placement) {
+  schedule::Durations durations;
+  durations.action = [&](const schedule::Action &action, bool isMerged) {
+    const StageLoad &load = placement.loads[action.stage];
+    switch (action.kind) {
+    case schedule::Kind::Forward:
+      return load.forwardSeconds;
+    case schedule::Kind::Backward:
+      return isMerged ? load.mergedSeconds : load.backwardSeconds;
+    case schedule::Kind::Weight:
+      return load.weightSeconds;
+    }
+    return 0.0;
+  };
+  durations.transfer = [&](const schedule::Action &from,
+                           const schedule::Action &) {
+    const StageLoad &load = placement.loads[from.stage];
+    return from.kind == schedule::Kind::Forward ? load.sendForwardSeconds
+                                                : load.sendBackwardSeconds;
+  };
+  return durations;
+}
+
+std::vector<int64_t> pp::peakBytes(const Placement &placement,
+                                   const schedule::Schedule &schedule) {
+  const std::vector<bool> isSplit = schedule::splitBackwards(schedule);
+  std::vector<int64_t> peaks;
+  for (const std::vector<schedule::Action> &actions : schedule.ranks) {
+    int64_t held = 0, peak = 0;
+    for (const schedule::Action &action : actions) {
+      const StageLoad &load = placement.loads[action.stage];
+      if (action.kind == schedule::Kind::Forward)
+        held += load.residualBytes;
+      else if (action.kind == schedule::Kind::Weight)
+        held -= load.weightBytes;
+      else
+        held += (isSplit[size_t(action.stage) * schedule.microBatches +
+                         action.microBatch]
+                     ? load.weightBytes
+                     : 0) -
+                load.residualBytes;
+      peak = std::max(peak, held);
+    }
+    peaks.push_back(peak);
+  }
+  return peaks;
+}

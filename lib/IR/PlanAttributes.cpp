@@ -278,12 +278,20 @@ static std::string findUnfitWord(const PlanKeyInfo &info,
   const StringRef words = StringRef(info.onlyWith).split('=').second;
   if (words.empty())
     return "";
-  const PlanKeyInfo &other = getInfo(info.getNeeded().front());
-  const Attribute given = settings.get(other.name);
-  const std::string word = given ? spellSetting(given) : other.byDefault.str();
   SmallVector<StringRef> fitting;
   words.split(fitting, '|');
-  return llvm::is_contained(fitting, word) ? "" : other.name.str() + "=" + word;
+  std::string first;
+  for (PlanKey key : info.getNeeded()) {
+    const PlanKeyInfo &other = getInfo(key);
+    const Attribute given = settings.get(other.name);
+    const std::string word =
+        given ? spellSetting(given) : other.byDefault.str();
+    if (llvm::is_contained(fitting, word))
+      return "";
+    if (first.empty())
+      first = other.name.str() + "=" + word;
+  }
+  return first;
 }
 
 LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,

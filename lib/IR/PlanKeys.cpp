@@ -260,8 +260,10 @@ bool PlanOptions::hasEffect(PlanKey key) const {
   const SmallVector<PlanKey, 3> needed = info.getNeeded();
   StringRef words = StringRef(info.onlyWith).split('=').second;
   if (!words.empty())
-    return isOneOf(words, getWord(needed.front())) &&
-           (!isSet(needed.front()) || hasEffect(needed.front()));
+    return any_of(needed, [&](PlanKey other) {
+      return isOneOf(words, getWord(other)) &&
+             (!isSet(other) || hasEffect(other));
+    });
   return needed.empty() ||
          any_of(needed, [&](PlanKey other) { return isPresent(other); });
 }

@@ -56,6 +56,10 @@ FailureOr<schedule::Schedule> pp::chooseSchedule(func::FuncOp main,
   const std::string name = plan.getSchedule().str();
   if (StringRef(name).ends_with(".csv"))
     return readSchedule(main, name, problem);
+  if (name == "auto")
+    return main.emitError("schedule=auto is searched by pp-schedule, in a "
+                          "training step of level graph that is whole; run it "
+                          "first");
   std::string error;
   auto schedule = schedule::generate(name, problem, error);
   if (!schedule)

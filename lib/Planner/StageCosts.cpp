@@ -2,13 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// For each op, the part of one device and micro-batch (WorkCosts.h); for each
-// boundary between ops, the values that cross it.
+// For each op, the part of one device and micro-batch (WorkCosts.h), and what
+// it keeps; for each boundary between ops, the values that cross it.
 //
 //===----------------------------------------------------------------------===//
 #include "SeedLayouts.h"
 #include "WorkCosts.h"
+#include "pp/Analysis/Contraction.h"
 #include "pp/IR/Kernel.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Planner/FindSeeds.h"
 #include "pp/Planner/ReshardQuestion.h"
 #include "pp/Planner/StageCuts.h"
@@ -32,12 +34,15 @@ private:
   void findLossOps();
   FailureOr<double> secondsOf(const ShardingSpread::Node &node) const;
   void addCrossing(Operation &op, int64_t origin);
+  double bytesOf(Value value) const;
+  bool isKept(Operation &op) const;
 
   func::FuncOp main;
   /// From one stage to the next.
   const schedule::Link link;
   const SeedLayouts &layouts;
   const int64_t microBatches;
+  const StringRef remat;
   const WorkCosts work;
   /// The ops that the loss depends on.
   llvm::DenseSet<Operation *> lossOps;
@@ -57,6 +62,7 @@ StageMeasurer::StageMeasurer(func::FuncOp main, const StageCutProblem &problem,
                              const SeedLayouts &layouts)
     : main(main), link(findLink(problem)), layouts(layouts),
       microBatches(problem.microBatches()),
+      remat(problem.plan.getWord(PlanKey::Remat)),
       work(main, problem.topology, microBatches) {
   int64_t count = 0;
   for (Operation &op : main.getBody().front())
@@ -86,6 +92,23 @@ StageMeasurer::secondsOf(const ShardingSpread::Node &node) const {
                         [&](Value value) { return layouts.shareOf(value); });
 }
 
+double StageMeasurer::bytesOf(Value value) const {
+  return layouts.shareOf(value) * double(getTensorBytes(value.getType())) /
+         double(microBatches);
+}
+
+/// About what pp-choose-residuals will keep of a forward op, which it decides
+/// when all is lowered: everything that backward reads, or products alone, of
+/// which the rest is computed again, or no more than stages receive.
+bool StageMeasurer::isKept(Operation &op) const {
+  if (remat == "full")
+    return false;
+  if (remat != "none")
+    return isContraction(&op);
+  return llvm::any_of(op.getUsers(),
+                      [](Operation *user) { return !isForward(user); });
+}
+
 /// The results of a forward op cross the boundaries before its next op, and all
 /// that follow up to their last user.
 void StageMeasurer::addCrossing(Operation &op, int64_t origin) {
@@ -96,9 +119,7 @@ void StageMeasurer::addCrossing(Operation &op, int64_t origin) {
         last = std::max(last, getOrigin(user));
     if (last == origin)
       continue;
-    const double size = layouts.shareOf(result) *
-                        double(getTensorBytes(result.getType())) /
-                        double(microBatches);
+    const double size = bytesOf(result);
     messages[origin + 1] += 1;
     bytes[origin + 1] += size;
     if (last + 1 < int64_t(bytes.size())) {
@@ -110,7 +131,8 @@ void StageMeasurer::addCrossing(Operation &op, int64_t origin) {
 
 FailureOr<StageCosts> StageMeasurer::measure() {
   const size_t count = messages.size() - 1;
-  std::vector<double> forward(count), backward(count);
+  std::vector<double> forward(count), backward(count), weight(count),
+      residualBytes(count), weightBytes(count);
   std::vector<bool> isWork(count);
   for (const ShardingSpread::Node &node : layouts.getNodes()) {
     Operation &op = *node.op;
@@ -121,6 +143,13 @@ FailureOr<StageCosts> StageMeasurer::measure() {
     if (failed(seconds))
       return failure();
     (isForward(&op) ? forward : backward)[origin] += *seconds;
+    if (getKind(&op) == Kind::WeightGradient) {
+      weight[origin] += *seconds;
+      if (isContraction(&op))
+        for (Value operand : op.getOperands())
+          if (work.isOfBatch(operand))
+            weightBytes[origin] += bytesOf(operand);
+    }
     // Only values that depend on an input cross: parameters live where they are
     // used and constants are cloned.
     if (!isForward(&op) || !work.isOfBatch(op.getResult(0)))
@@ -133,6 +162,8 @@ FailureOr<StageCosts> StageMeasurer::measure() {
         cast<RankedTensorType>(op.getResult(0).getType()).getRank() > 0)
       isWork[origin] = true;
     addCrossing(op, origin);
+    if (isKept(op))
+      residualBytes[origin] += bytesOf(op.getResult(0));
   }
 
   StageCosts costs;
@@ -140,12 +171,17 @@ FailureOr<StageCosts> StageMeasurer::measure() {
   for (size_t i = 0; i < count; ++i) {
     costs.forward.push_back(costs.forward.back() + forward[i]);
     costs.backward.push_back(costs.backward.back() + backward[i]);
+    costs.weight.push_back(costs.weight.back() + weight[i]);
+    costs.residualBytes.push_back(costs.residualBytes.back() +
+                                  residualBytes[i]);
+    costs.weightBytes.push_back(costs.weightBytes.back() + weightBytes[i]);
     costs.work.push_back(costs.work.back() + isWork[i]);
     crossingMessages += messages[i + 1];
     crossingBytes += bytes[i + 1];
     // Where all messages have ended, rounding may leave less than nothing.
     costs.crossing.push_back(
         std::max(0.0, link.messageSeconds(crossingMessages, crossingBytes)));
+    costs.crossingBytes.push_back(std::max(0.0, crossingBytes));
   }
   return costs;
 }

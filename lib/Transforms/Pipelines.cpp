@@ -96,15 +96,18 @@ static void addGraphPasses(OpPassManager &manager,
   manager.addPass(createVerifyGraph());
 }
 
-/// The choices that a plan may leave open.
-static void addCutsAndSeeds(OpPassManager &manager) {
+/// The order of the work, which a plan may leave open.
+static void addOrder(OpPassManager &manager, const std::string &target) {
   // Ops that share only a constant must not share a stage or a sharding because
   // of it.
   manager.addPass(createSplitConstants());
 
   // The order says how many stages there are, and where they lie.
-  manager.addPass(createSchedule());
+  manager.addPass(createSchedule({target}));
+}
 
+/// The other choices that a plan may leave open.
+static void addCutsAndSeeds(OpPassManager &manager) {
   // Stages first: the cut looks at whole layers, which a partitioned graph no
   // longer shows, and a cut value has one sharding on both sides.
   manager.addPass(createCutStages());
@@ -113,7 +116,7 @@ static void addCutsAndSeeds(OpPassManager &manager) {
   manager.addPass(createAnnotateShardings());
 }
 
-/// From global tensors to one device's tensors and collectives.
+/// From global tensors with an order to one device's tensors and collectives.
 static void addSpmdPasses(OpPassManager &manager) {
   addCutsAndSeeds(manager);
 
@@ -150,13 +153,11 @@ static void addRematerialization(OpPassManager &manager) {
   manager.addPass(createVerifyPipeline());
 }
 
-/// From a step to fragments per stage and their order.
+/// From a step with an order to fragments per stage.
 static void addPipelinePasses(OpPassManager &manager,
                               const PipelineOptions &options) {
-  // A module that comes in at level 2 may have no order yet. Fragments need
-  // local sizes and all collectives, hence after partitioning: a value crosses
-  // a stage in its layout on the devices.
-  manager.addPass(createSchedule());
+  // Fragments need local sizes and all collectives, hence after partitioning: a
+  // value crosses a stage in its layout on the devices.
   manager.addPass(createSplitStages());
 
   // The residuals between fragments, local sizes and collectives are known now.
@@ -218,17 +219,32 @@ void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
   };
   if (isNeeded(Level::Graph))
     addGraphPasses(manager, options, hasPlan);
-  if (isNeeded(Level::Spmd))
+  if (isNeeded(Level::Spmd)) {
+    addOrder(manager, options.target);
     addSpmdPasses(manager);
-  if (isNeeded(Level::Pipeline))
+  }
+  if (isNeeded(Level::Pipeline)) {
+    // A module that comes in at level 2 may have no order yet.
+    manager.addPass(createSchedule({options.target}));
     addPipelinePasses(manager, options);
+  }
   if (isNeeded(Level::Program))
     addProgramPasses(manager, options);
 }
 
 void pp::addPassesToSeeds(OpPassManager &manager) {
   addTraining(manager, /*keepGradients=*/false);
+  addOrder(manager, /*target=*/"");
   addCutsAndSeeds(manager);
+}
+
+void pp::addPassesAfterSchedule(OpPassManager &manager, std::string target) {
+  PipelineOptions options;
+  options.target = std::move(target);
+  options.skipProgramChecks = true;
+  addSpmdPasses(manager);
+  addPipelinePasses(manager, options);
+  addProgramPasses(manager, options);
 }
 
 void pp::addPassesAfterResiduals(OpPassManager &manager, std::string target) {

@@ -28,7 +28,7 @@ struct Case {
 const Case kCases[] = {
     {"short", [](StageCosts &costs) { costs.crossing.pop_back(); }, 2, 2,
      "1f1b", "lists of one length"},
-    {"empty", [](StageCosts &costs) { costs = {{}, {}, {}, {}}; }, 2, 2, "1f1b",
+    {"empty", [](StageCosts &costs) { costs.work = {}; }, 2, 2, "1f1b",
      "lists of one length"},
     {"falling", [](StageCosts &costs) { costs.forward[2] = 0; }, 2, 2, "1f1b",
      "do not fall"},

@@ -61,12 +61,26 @@ def Schedule : PassBase<"pp-schedule", "::mlir::OperationPass<::mlir::ModuleOp>"
   let summary = "orders the work of each position over the micro-batches";
   let description = [{
     Asks the schedule library for the plan's schedule (`gpipe`, `1f1b`,
-    `interleaved-1f1b`, `zb-h1`, `zb-h2`, `zb-v`, a FILE.csv) and puts it on @main as `pp.schedule`, which says how many
-    stages there are, too, and at which place on the mesh's stage axis each of
-    them runs. A module may have it already, if it is the same. With one
-    stage and no name in the plan the micro-batches run one after another.
-    Errors: an unknown schedule, sizes that it does not allow.
+    `interleaved-1f1b`, `zb-h1`, `zb-h2`, `zb-v`, a FILE.csv) and puts it on @main
+    as `pp.schedule`, which says how many stages there are, too, and at which
+    place on the mesh's stage axis each of them runs. A module may have it
+    already, if it is the same; that of a file or of a search stays as it is.
+    With one stage and no name in the plan the micro-batches run one after
+    another.
+
+    `auto` is searched: the shortest step for the times and messages of stages,
+    cut for one, two and four stages a position (or `chunks` of them), in rounds
+    or there and back. With `memory-limit`, unless remat=auto meets that, the
+    module is lowered with up to five orders to see what each needs.
+    `--remarks-filter=pp-schedule` prints the step's time, the least that any
+    order could take, and how far that is away.
+    Errors: an unknown schedule, sizes that it does not allow, a limit that no
+    order meets (with the least that would do).
   }];
+  let options = [
+    Option<"target", "target", "std::string", "\"\"",
+           "the target of kernels, for auto with memory-limit; empty: the module's">
+  ];
 }
 
 def ChooseResiduals : LevelPass<"pp-choose-residuals", "Pipeline"> {

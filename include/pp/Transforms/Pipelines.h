@@ -67,6 +67,10 @@ void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
 /// has cuts and seeds: pp-plan-training runs them on a copy.
 void addPassesToSeeds(mlir::OpPassManager &manager);
 
+/// Appends the passes that follow pp-schedule in a step of level graph, as far
+/// as places in memory: pp-schedule runs them to see what an order needs.
+void addPassesAfterSchedule(mlir::OpPassManager &manager, std::string target);
+
 /// Appends the passes that follow pp-choose-residuals, as far as places in
 /// memory: pp-choose-residuals runs them to see what a choice needs.
 void addPassesAfterResiduals(mlir::OpPassManager &manager, std::string target);

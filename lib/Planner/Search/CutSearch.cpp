@@ -116,31 +116,40 @@ static std::vector<double> secondsOfStages(const StageCosts &costs,
   return seconds;
 }
 
+std::vector<StageLoad> pp::loadStages(const StageCosts &costs,
+                                      const Cuts &cuts) {
+  std::vector<StageLoad> loads(cuts.size() + 1);
+  for (size_t stage = 0; stage < loads.size(); ++stage) {
+    const int64_t begin = stage > 0 ? cuts[stage - 1] : 0;
+    const bool isLast = stage == cuts.size();
+    const int64_t end = isLast ? costs.size() : cuts[stage];
+    auto sum = [&](const std::vector<double> &sums) {
+      return sums[end] - sums[begin];
+    };
+    StageLoad &load = loads[stage];
+    load.forwardSeconds = sum(costs.forward);
+    load.mergedSeconds = sum(costs.backward);
+    load.weightSeconds = sum(costs.weight);
+    load.backwardSeconds =
+        std::max(0.0, load.mergedSeconds - load.weightSeconds);
+    load.sendForwardSeconds = isLast ? 0 : costs.crossing[end];
+    load.sendBackwardSeconds = stage > 0 ? costs.crossing[begin] : 0;
+    load.residualBytes = int64_t(sum(costs.residualBytes) +
+                                 (stage > 0 ? costs.crossingBytes[begin] : 0));
+    load.weightBytes = int64_t(sum(costs.weightBytes));
+  }
+  return loads;
+}
+
 double pp::simulateCuts(const StageCosts &costs, const Cuts &cuts,
                         const schedule::Schedule &order, int64_t microBatches) {
-  auto beginOf = [&](unsigned stage) { return stage ? cuts[stage - 1] : 0; };
-  auto endOf = [&](unsigned stage) {
-    return stage < cuts.size() ? cuts[stage] : costs.size();
-  };
-  schedule::Durations durations;
-  durations.action = [&](const schedule::Action &action, bool isMerged) {
-    const bool isForward = action.kind == schedule::Kind::Forward;
-    const std::vector<double> &sums =
-        isForward ? costs.forward : costs.backward;
-    const double seconds =
-        sums[endOf(action.stage)] - sums[beginOf(action.stage)];
-    // Half of backward is gradients of weights, where these are apart.
-    return isForward || isMerged ? seconds : seconds / 2;
-  };
-  durations.transfer = [&](const schedule::Action &from,
-                           const schedule::Action &to) {
-    return costs.crossing[beginOf(std::max(from.stage, to.stage))];
-  };
-  const std::vector<unsigned> rankOf = schedule::stageRanks(order);
+  const Placement placement{schedule::stageRanks(order),
+                            loadStages(costs, cuts)};
+  const schedule::Durations durations = durationsOf(placement);
   std::vector<double> ofRanks(order.ranks.size());
   unsigned stage = 0;
   for (double seconds : secondsOfStages(costs, cuts))
-    ofRanks[rankOf[stage++]] += seconds;
+    ofRanks[placement.positionOf[stage++]] += seconds;
   // Each micro-batch more is one more of the slowest rank's.
   return schedule::simulate(order, durations).end +
          *std::max_element(ofRanks.begin(), ofRanks.end()) *
@@ -235,31 +244,46 @@ void StageCosts::add(double forwardSeconds, double backwardSeconds,
                      double crossingSeconds) {
   forward.push_back(forward.back() + forwardSeconds);
   backward.push_back(backward.back() + backwardSeconds);
+  weight.push_back(weight.back() + backwardSeconds / 2);
   work.push_back(work.back() + 1);
   crossing.push_back(crossingSeconds);
+  crossingBytes.push_back(0);
+  residualBytes.push_back(residualBytes.back());
+  weightBytes.push_back(weightBytes.back());
 }
 
 bool StageCosts::check(std::string &error) const {
   const size_t count = work.size();
-  if (count == 0 || forward.size() != count || backward.size() != count ||
-      crossing.size() != count) {
-    error = "expects lists of one length, an entry more than ops, got " +
-            std::to_string(forward.size()) + " of forward, " +
-            std::to_string(backward.size()) + " of backward, " +
-            std::to_string(count) + " of work and " +
-            std::to_string(crossing.size()) + " of crossing";
+  const std::vector<double> *sums[] = {&forward, &backward, &weight,
+                                       &residualBytes, &weightBytes};
+  const std::vector<double> *messages[] = {&crossing, &crossingBytes};
+  auto hasOtherSize = [&](const std::vector<double> *list) {
+    return list->size() != count;
+  };
+  if (count == 0 ||
+      std::any_of(std::begin(sums), std::end(sums), hasOtherSize) ||
+      std::any_of(std::begin(messages), std::end(messages), hasOtherSize)) {
+    error = "expects lists of one length, an entry more than ops, got one of " +
+            std::to_string(count) + " and others";
     return false;
   }
-  for (size_t op = 1; op < count; ++op)
-    if (!(forward[op] >= forward[op - 1] && std::isfinite(forward[op])) ||
-        !(backward[op] >= backward[op - 1] && std::isfinite(backward[op])) ||
-        work[op] < work[op - 1] ||
-        !(crossing[op] >= 0 && std::isfinite(crossing[op]))) {
-      error = "expects running sums of times and counts that do not fall, and "
-              "messages of at least 0 s, got others at op " +
+  for (size_t op = 1; op < count; ++op) {
+    auto falls = [&](const std::vector<double> *list) {
+      return !((*list)[op] >= (*list)[op - 1] && std::isfinite((*list)[op]));
+    };
+    auto isNone = [&](const std::vector<double> *list) {
+      return !((*list)[op] >= 0 && std::isfinite((*list)[op]));
+    };
+    if (work[op] < work[op - 1] ||
+        std::any_of(std::begin(sums), std::end(sums), falls) ||
+        std::any_of(std::begin(messages), std::end(messages), isNone)) {
+      error = "expects running sums of times, bytes and counts that do not "
+              "fall, and messages of at least 0 s and bytes, got others at "
+              "op " +
               std::to_string(op - 1);
       return false;
     }
+  }
   return true;
 }
 

@@ -9,10 +9,13 @@
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/Pass/PassManager.h"
 #include "pp/IR/Model.h"
 #include "pp/Planner/ChooseSchedule.h"
+#include "pp/Planner/SearchOrder.h"
 #include "pp/Schedule/Simulate.h"
 #include "pp/Transforms/Passes.h"
+#include "pp/Transforms/Pipelines.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -69,19 +72,29 @@ ScheduleAttr spell(MLIRContext *context, const schedule::Schedule &schedule) {
                            positions);
 }
 
+/// Whether the table says more than its name, so that it is taken as it is.
+bool isOwnTable(StringRef name) {
+  return name == "auto" || name.ends_with(".csv");
+}
+
 struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
+  using ScheduleBase::ScheduleBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    OpPassManager rest(ModuleOp::getOperationName());
+    addPassesAfterSchedule(rest, target);
+    rest.getDependentDialects(registry);
+  }
+
   void runOnOperation() override {
     auto main = lookupMain(getOperation());
     auto plan = lookupPlan(getOperation());
     if (failed(main) || failed(plan))
       return signalPassFailure();
-    // A file may have changed since, or be elsewhere: its table is the
-    // module's.
     const auto given = (*main)->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
-    if (given && given.getName() == plan->getSchedule() &&
-        plan->getSchedule().ends_with(".csv"))
-      return markAllAnalysesPreserved();
-    auto schedule = chooseSchedule(*main, *plan);
+    const bool isKept = given && isOwnTable(given.getName().getValue()) &&
+                        given.getName() == plan->getSchedule();
+    auto schedule = isKept ? FailureOr(given.getTable()) : choose(*main, *plan);
     if (failed(schedule))
       return signalPassFailure();
     // A program that evaluates has no other work.
@@ -93,15 +106,59 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
     const ScheduleAttr chosen = spell(&getContext(), *schedule);
     if (given == chosen)
       return markAllAnalysesPreserved();
-    if (given) {
+    if (given && !isKept) {
       main->emitError("expects pp.schedule to be what the plan's schedule=")
           << plan->getSchedule()
           << " says, got another table: leave it out, or write it to a file "
              "(--emit=schedule) and pass schedule=FILE.csv";
       return signalPassFailure();
     }
-    remarkSchedule(*main, *schedule);
+    if (!given)
+      remarkSchedule(*main, *schedule);
     (*main)->setAttr(attrs::kSchedule, chosen);
+  }
+
+  FailureOr<schedule::Schedule> choose(func::FuncOp main, PlanAttr plan) {
+    const bool isWhole =
+        getLevel(getOperation()) == Level::Graph && hasBackward(main);
+    if (plan.getSchedule() != "auto" || !isWhole)
+      return chooseSchedule(main, plan);
+    auto found = searchOrder(main, plan, [&](const schedule::Schedule &order) {
+      return measure(order);
+    });
+    if (failed(found))
+      return failure();
+    if (main.getContext()->getRemarkEngine())
+      remark::analysis(
+          main.getLoc(),
+          remark::RemarkOpts::name("search").category("pp-schedule"))
+          << remark::metric("stages", std::to_string(found->schedule.stages))
+          << remark::metric("step_seconds",
+                            llvm::formatv("{0:e3}", found->seconds).str())
+          << remark::metric("at_least_seconds",
+                            llvm::formatv("{0:e3}", found->leastSeconds).str())
+          << remark::metric("gap", llvm::formatv("{0:P1}", found->gap()).str());
+    return std::move(found->schedule);
+  }
+
+  /// The arena of each position, if the module is lowered in this order.
+  FailureOr<SmallVector<int64_t>> measure(const schedule::Schedule &order) {
+    OwningOpRef<ModuleOp> copy = getOperation().clone();
+    auto main = lookupMain(*copy);
+    if (failed(main))
+      return failure();
+    (*main)->setAttr(attrs::kSchedule, spell(&getContext(), order));
+    PassManager passes(&getContext());
+    passes.enableVerifier(false);
+    addPassesAfterSchedule(passes, target);
+    if (failed(passes.run(*copy)))
+      return failure();
+    auto programs = lookupPrograms(*copy);
+    if (failed(programs))
+      return failure();
+    return llvm::map_to_vector(*programs, [](ProgramOp program) {
+      return int64_t(program.getArenaBytes());
+    });
   }
 };
 

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// In: a model with a plan. Out: the same with the plan that its training step
-// obeys, of which a forward pass alone does not show what it costs.
+// In: a model with a plan. Out: the same with the plan, and the order of
+// actions, that its training step obeys, of which a forward pass alone does not
+// show what it costs.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/Pass/PassManager.h"
@@ -34,7 +35,9 @@ struct PlanTrainingPass : pp::impl::PlanTrainingBase<PlanTrainingPass> {
       return signalPassFailure();
     const MeshAttr mesh = plan->getMesh();
     const bool isCut = !mesh.getStageAxis() || !plan->getCuts().empty();
-    if (mesh.getAxes().empty() || (isCut && !plan->getSeeds().empty()))
+    const bool isOrdered = plan->getSchedule() != "auto";
+    if (mesh.getAxes().empty() ||
+        (isCut && isOrdered && !plan->getSeeds().empty()))
       return;
     OwningOpRef<ModuleOp> copy = getOperation().clone();
     PassManager passes(&getContext());
@@ -46,6 +49,11 @@ struct PlanTrainingPass : pp::impl::PlanTrainingBase<PlanTrainingPass> {
     if (failed(chosen))
       return signalPassFailure();
     setPlan(getOperation(), *chosen);
+    auto main = lookupMain(getOperation()), trained = lookupMain(*copy);
+    if (failed(main) || failed(trained))
+      return signalPassFailure();
+    if (Attribute order = (*trained)->getAttr(attrs::kSchedule))
+      (*main)->setAttr(attrs::kSchedule, order);
   }
 };
 } // namespace

@@ -40,17 +40,34 @@ private:
   LogicalResult addPlacements();
   void addPlacement(const StageCosts &costs, const std::string &like,
                     unsigned chunks);
-  FailureOr<FoundSchedule> fitMemory(FoundSchedule found, int64_t limit);
-  FailureOr<bool> fits(const FoundSchedule &found, int64_t limit);
-  void lowerLimits(const FoundSchedule &found, int64_t limit);
-  FailureOr<FoundSchedule> takeLeanest(int64_t limit);
+  FailureOr<FoundSchedule> fitMemory(FoundSchedule found);
+  FailureOr<bool> tryOrder(FoundSchedule tried);
+  FoundSchedule makeLeanest(size_t placement) const;
+  std::vector<FoundSchedule> makeNamed() const;
+  void time(FoundSchedule &order) const;
+  InFlightDiagnostic refuse();
+
+  /// Bytes of a position in one order.
+  struct Bytes {
+    int64_t estimated, measured;
+  };
+  /// What is known of a position: the orders next to the limit.
+  struct Range {
+    std::optional<Bytes> below, above;
+    int64_t least = kUnlimited;
+
+    int64_t findLimit(int64_t limit) const;
+  };
 
   func::FuncOp main;
   const PlanAttr plan;
   MeasureOrder measure;
   ScheduleSearchProblem problem;
-  /// Of the last measured order; the least of all.
-  SmallVector<int64_t> peaks, leastPeaks;
+  SmallVector<int64_t> givenCuts;
+  int64_t limit = kUnlimited;
+  SmallVector<Range> ranges;
+  /// The fastest order that keeps the limit.
+  std::optional<FoundSchedule> best;
 };
 
 /// Stages of one position and about one duration, cut for an order that is
@@ -67,10 +84,11 @@ void OrderSearch::addPlacement(const StageCosts &costs, const std::string &like,
   if (!order)
     return;
   std::optional<std::vector<int64_t>> cuts;
-  if (plan.getCuts().empty())
+  if (givenCuts.empty())
     cuts = findStageCuts(costs, *order, problem.microBatches, error);
-  else if (plan.getCuts().size() + 1 == order->stages)
-    cuts.emplace(plan.getCuts().begin(), plan.getCuts().end());
+  else if (givenCuts.size() + 1 == order->stages && givenCuts.front() > 0 &&
+           givenCuts.back() < costs.size() && llvm::is_sorted(givenCuts))
+    cuts.emplace(givenCuts.begin(), givenCuts.end());
   if (cuts)
     problem.placements.push_back(
         {schedule::stageRanks(*order), loadStages(costs, *cuts)});
@@ -84,6 +102,13 @@ LogicalResult OrderSearch::addPlacements() {
       measureStages(main, {*withSplits, getTopology(plan), {}});
   if (failed(costs))
     return failure();
+  givenCuts = llvm::to_vector(plan.getCuts());
+  if (const StringRef names = plan.getWord(PlanKey::Cuts); !names.empty()) {
+    auto named = findNamedCuts(main, names);
+    if (failed(named))
+      return failure();
+    givenCuts = std::move(*named);
+  }
   const auto given = unsigned(plan.getInt(PlanKey::Chunks));
   for (unsigned chunks : kChunks) {
     if (given != 0)
@@ -97,44 +122,66 @@ LogicalResult OrderSearch::addPlacements() {
       addPlacement(*costs, "zb-v", chunks);
   }
   if (problem.placements.empty())
-    return main.emitError("schedule=auto expects a model with a forward op "
-                          "between an input and the loss for each stage, and "
-                          "cuts, if any, of one, two or four stages a position "
-                          "(or of `chunks`), got none that fits ")
-           << problem.positions << " positions";
+    return main.emitError("schedule=auto expects a forward op between an input "
+                          "and the loss for each stage, and cuts, if any, that "
+                          "ascend, for "
+                          "one, two or four stages (or `chunks`) of each of ")
+           << problem.positions << " positions, got "
+           << costs->work.back() - costs->work.front() << " ops and "
+           << givenCuts.size() << " cuts";
   return success();
 }
 
-FailureOr<bool> OrderSearch::fits(const FoundSchedule &found, int64_t limit) {
-  auto measured = measure(found.schedule);
+/// Whether an order keeps the limit; if so and if it is faster, it is the best.
+/// What is estimated and what is measured bracket the limit of each position.
+FailureOr<bool> OrderSearch::tryOrder(FoundSchedule tried) {
+  auto measured = measure(tried.schedule);
   if (failed(measured))
     return failure();
-  peaks = std::move(*measured);
-  leastPeaks.resize(peaks.size(), kUnlimited);
-  for (auto [least, peak] : llvm::zip_equal(leastPeaks, peaks))
-    least = std::min(least, peak);
-  return llvm::all_of(peaks, [&](int64_t peak) { return peak <= limit; });
+  const Placement &placement = problem.placements[tried.placement];
+  const std::vector<int64_t> estimated = peakBytes(placement, tried.schedule);
+  bool isFitting = true;
+  for (auto [range, estimate, peak] :
+       llvm::zip_equal(ranges, estimated, *measured)) {
+    range.least = std::min(range.least, peak);
+    const bool keepsLimit = peak <= limit;
+    isFitting &= keepsLimit;
+    auto &end = keepsLimit ? range.below : range.above;
+    if (!end ||
+        (keepsLimit ? estimate > end->estimated : estimate < end->estimated))
+      end = {estimate, peak};
+  }
+  if (isFitting && (!best || tried.seconds < best->seconds))
+    best = std::move(tried);
+  return isFitting;
 }
 
-/// What an order needs too much, the next one has to hold less.
-void OrderSearch::lowerLimits(const FoundSchedule &found, int64_t limit) {
-  problem.limits.resize(problem.positions, kUnlimited);
-  for (unsigned i = 0; i < problem.positions; ++i)
-    if (peaks[i] > limit)
-      problem.limits[i] =
-          std::max(int64_t(0), found.peakBytes[i] - (peaks[i] - limit));
+/// What may be held by estimate so that the limit is met, if needs grow evenly
+/// between the measured orders.
+int64_t OrderSearch::Range::findLimit(int64_t limit) const {
+  if (!above)
+    return kUnlimited;
+  const int64_t excess = above->measured - limit;
+  if (!below || below->estimated >= above->estimated)
+    return std::max(int64_t(0), above->estimated - excess);
+  const double share =
+      double(excess) / double(above->measured - below->measured);
+  return above->estimated -
+         std::max(int64_t(1),
+                  int64_t(share * double(above->estimated - below->estimated)));
 }
 
 /// One micro-batch at a time.
-FailureOr<FoundSchedule> OrderSearch::takeLeanest(int64_t limit) {
+FoundSchedule OrderSearch::makeLeanest(size_t placement) const {
   FoundSchedule lean;
-  const Placement &placement = problem.placements.front();
-  const auto stages = unsigned(placement.positionOf.size());
+  lean.placement = placement;
+  const std::vector<unsigned> &positionOf =
+      problem.placements[placement].positionOf;
+  const auto stages = unsigned(positionOf.size());
   lean.schedule = {"auto", stages, problem.microBatches, {}};
   lean.schedule.ranks.resize(problem.positions);
   auto add = [&](unsigned stage, schedule::Kind kind, unsigned microBatch) {
-    lean.schedule.ranks[placement.positionOf[stage]].push_back(
-        {stage, kind, microBatch});
+    lean.schedule.ranks[positionOf[stage]].push_back({stage, kind, microBatch});
   };
   for (unsigned m = 0; m < problem.microBatches; ++m) {
     for (unsigned stage = 0; stage < stages; ++stage)
@@ -142,23 +189,52 @@ FailureOr<FoundSchedule> OrderSearch::takeLeanest(int64_t limit) {
     for (unsigned stage = stages; stage-- > 0;)
       add(stage, schedule::Kind::Backward, m);
   }
-  auto isFitting = fits(lean, limit);
-  if (failed(isFitting))
-    return failure();
-  if (*isFitting) {
-    lean.seconds =
-        schedule::simulate(lean.schedule, durationsOf(placement)).end;
-    return lean;
-  }
+  time(lean);
+  return lean;
+}
+
+void OrderSearch::time(FoundSchedule &order) const {
+  order.seconds =
+      schedule::simulate(order.schedule,
+                         durationsOf(problem.placements[order.placement]))
+          .end;
+}
+
+/// The rules that lay stages as a placement does, the fastest first.
+std::vector<FoundSchedule> OrderSearch::makeNamed() const {
+  std::vector<FoundSchedule> named;
+  for (auto [index, placement] : llvm::enumerate(problem.placements))
+    for (const schedule::Algorithm &algorithm : schedule::algorithms()) {
+      schedule::ScheduleProblem sizes;
+      sizes.ranks = problem.positions;
+      sizes.microBatches = problem.microBatches;
+      sizes.chunks = unsigned(placement.positionOf.size()) / problem.positions;
+      std::string error;
+      auto order = schedule::generate(algorithm.name, sizes, error);
+      if (!order || schedule::stageRanks(*order) != placement.positionOf)
+        continue;
+      FoundSchedule &entry = named.emplace_back();
+      entry.placement = index;
+      entry.schedule = std::move(*order);
+      entry.schedule.name = "auto";
+      time(entry);
+    }
+  llvm::stable_sort(named, [](const FoundSchedule &a, const FoundSchedule &b) {
+    return a.seconds < b.seconds;
+  });
+  return named;
+}
+
+InFlightDiagnostic OrderSearch::refuse() {
   InFlightDiagnostic error =
       main.emitError("memory-limit=")
       << pprt::printLimit(limit)
       << " is met by no order of actions that was tried: ";
   bool isFirst = true;
-  for (auto [position, peak] : llvm::enumerate(leastPeaks))
-    if (peak > limit) {
+  for (auto [position, range] : llvm::enumerate(ranges))
+    if (range.least > limit) {
       error << (isFirst ? "" : ", ") << "a rank of position " << position
-            << " needs at least " << pprt::printLimit(peak);
+            << " needs at least " << pprt::printLimit(range.least);
       isFirst = false;
     }
   error << "; raise the limit, let remat=auto meet it, or split more "
@@ -167,22 +243,44 @@ FailureOr<FoundSchedule> OrderSearch::takeLeanest(int64_t limit) {
   return error;
 }
 
-FailureOr<FoundSchedule> OrderSearch::fitMemory(FoundSchedule found,
-                                                int64_t limit) {
-  for (unsigned step = 0; step < kSteps; ++step) {
-    auto isFitting = fits(found, limit);
+FailureOr<FoundSchedule> OrderSearch::fitMemory(FoundSchedule found) {
+  ranges.resize(problem.positions);
+  const double leastSeconds = found.leastSeconds;
+  auto isFitting = tryOrder(found);
+  if (failed(isFitting))
+    return failure();
+  if (*isFitting)
+    return found;
+  for (size_t i = 0; !*isFitting && i < problem.placements.size(); ++i) {
+    isFitting = tryOrder(
+        makeLeanest((found.placement + i) % problem.placements.size()));
+    if (failed(isFitting))
+      return failure();
+  }
+  for (unsigned step = 0; *isFitting && step < kSteps; ++step) {
+    problem.limits.clear();
+    for (const Range &range : ranges)
+      problem.limits.push_back(range.findLimit(limit));
+    std::string error;
+    auto next = searchSchedule(problem, error);
+    if (!next || next->seconds >= best->seconds)
+      break;
+    if (failed(tryOrder(std::move(*next))))
+      return failure();
+  }
+  for (FoundSchedule &named : makeNamed()) {
+    if (best && named.seconds >= best->seconds)
+      break;
+    isFitting = tryOrder(std::move(named));
     if (failed(isFitting))
       return failure();
     if (*isFitting)
-      return found;
-    lowerLimits(found, limit);
-    std::string error;
-    auto next = searchSchedule(problem, error);
-    if (!next)
       break;
-    found = std::move(*next);
   }
-  return takeLeanest(limit);
+  if (!best)
+    return refuse();
+  best->leastSeconds = leastSeconds;
+  return std::move(*best);
 }
 
 FailureOr<FoundSchedule> OrderSearch::run() {
@@ -192,10 +290,11 @@ FailureOr<FoundSchedule> OrderSearch::run() {
   auto found = searchSchedule(problem, error);
   if (!found)
     return main.emitError("schedule=auto ") << error;
-  const StringRef limit = plan.getWord(PlanKey::MemoryLimit);
-  if (limit.empty() || plan.getWord(PlanKey::Remat) == "auto")
+  const StringRef text = plan.getWord(PlanKey::MemoryLimit);
+  if (text.empty())
     return *found;
-  return fitMemory(std::move(*found), int64_t(*pprt::parseBytes(limit.str())));
+  limit = int64_t(*pprt::parseBytes(text.str()));
+  return fitMemory(std::move(*found));
 }
 
 } // namespace

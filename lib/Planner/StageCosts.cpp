@@ -99,9 +99,10 @@ double StageMeasurer::bytesOf(Value value) const {
 
 /// About what pp-choose-residuals will keep of a forward op, which it decides
 /// when all is lowered: everything that backward reads, or products alone, of
-/// which the rest is computed again, or no more than stages receive.
+/// which the rest is computed again, or no more than stages receive, as it may
+/// if it has to.
 bool StageMeasurer::isKept(Operation &op) const {
-  if (remat == "full")
+  if (remat == "full" || remat == "auto")
     return false;
   if (remat != "none")
     return isContraction(&op);

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/StageCuts.h"
+#include "pp/Analysis/ValueNames.h"
+#include "pp/IR/Model.h"
 
 using namespace mlir;
 using namespace pp;
@@ -27,4 +29,29 @@ pp::chooseStageCuts(func::FuncOp main, const StageCutProblem &problem) {
   if (!cuts)
     return main.emitError(error);
   return *cuts;
+}
+
+FailureOr<SmallVector<int64_t>> pp::findNamedCuts(func::FuncOp main,
+                                                  StringRef names) {
+  SmallVector<int64_t> cuts;
+  SmallVector<StringRef> parts;
+  names.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef part : parts) {
+    ValuePatterns pattern(part);
+    if (pattern.empty())
+      continue;
+    auto ops = main.getOps();
+    auto first = llvm::find_if(ops, [&](Operation &op) {
+      return getOrigin(&op) >= 0 && getKind(&op) == Kind::Forward &&
+             pattern.match(&op);
+    });
+    if (first == ops.end())
+      return main.emitError("cuts=\"")
+             << part.trim()
+             << "\" names no forward op; names are those of ops' locations, "
+                "such as h.4, which text has if --mlir-print-debuginfo wrote "
+                "it";
+    cuts.push_back(getOrigin(&*first));
+  }
+  return cuts;
 }

@@ -108,6 +108,32 @@ static std::string trim(const std::string &text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
+/// Whether the cell is what torch.distributed.pipelining has beside compute
+/// actions, such as `1SEND_F0` or `0UNSHARD`: that follows from the order.
+static bool isCommunication(const std::string &cell) {
+  const size_t begin = cell.find_first_not_of("0123456789");
+  if (begin == 0 || begin == std::string::npos)
+    return false;
+  const size_t end = cell.find_last_not_of("0123456789") + 1;
+  const std::string word = cell.substr(begin, end - begin);
+  for (const char *known :
+       {"SEND_F", "SEND_B", "RECV_F", "RECV_B", "WAIT_SEND_F", "WAIT_SEND_B",
+        "WAIT_RECV_F", "WAIT_RECV_B", "UNSHARD", "RESHARD", "REDUCE_GRAD",
+        "WAIT_REDUCE_GRAD"})
+    if (word == known)
+      return true;
+  return false;
+}
+
+/// The actions of a cell: one, or those of `(0F3;3B1)OVERLAP_F_B`, which are
+/// run one after the other here.
+static std::vector<std::string> splitCell(const std::string &cell) {
+  const size_t end = cell.find(")OVERLAP_F_B");
+  if (cell.front() != '(' || end == std::string::npos)
+    return {cell};
+  return split(cell.substr(1, end - 1), ';');
+}
+
 std::optional<Schedule> pp::schedule::parseCsv(const std::string &text,
                                                std::string &error) {
   Schedule schedule;
@@ -123,27 +149,29 @@ std::optional<Schedule> pp::schedule::parseCsv(const std::string &text,
     std::vector<std::string> cells = split(lines[row], ',');
     for (size_t column = 0; column < cells.size(); ++column) {
       std::string cell = trim(cells[column]);
-      if (cell.empty())
+      if (cell.empty() || isCommunication(cell))
         continue;
-      bool isSplit = false;
-      std::optional<Action> action = ::parseAction(cell, isSplit);
-      if (!action || action->stage >= maxStages ||
-          action->microBatch >= maxMicroBatches) {
-        error = "row " + std::to_string(row + 1) + ", column " +
-                std::to_string(column + 1) +
-                ": expects an action such as 0F0, 1B3 or 1W3 (compute only: "
-                "transfers follow from the order), with a stage below " +
-                std::to_string(maxStages) + " and a micro-batch below " +
-                std::to_string(maxMicroBatches) + ", got '" +
-                escape(cell.substr(0, 40)) + "'";
-        return std::nullopt;
+      for (const std::string &part : splitCell(cell)) {
+        bool isSplit = false;
+        std::optional<Action> action = ::parseAction(part, isSplit);
+        if (!action || action->stage >= maxStages ||
+            action->microBatch >= maxMicroBatches) {
+          error = "row " + std::to_string(row + 1) + ", column " +
+                  std::to_string(column + 1) +
+                  ": expects an action such as 0F0, 1B3 or 1W3, with a stage "
+                  "below " +
+                  std::to_string(maxStages) + " and a micro-batch below " +
+                  std::to_string(maxMicroBatches) + ", got '" +
+                  escape(cell.substr(0, 40)) + "'";
+          return std::nullopt;
+        }
+        if (isSplit)
+          needsWeight.push_back(*action);
+        schedule.stages = std::max(schedule.stages, action->stage + 1);
+        schedule.microBatches =
+            std::max(schedule.microBatches, action->microBatch + 1);
+        schedule.ranks.back().push_back(*action);
       }
-      if (isSplit)
-        needsWeight.push_back(*action);
-      schedule.stages = std::max(schedule.stages, action->stage + 1);
-      schedule.microBatches =
-          std::max(schedule.microBatches, action->microBatch + 1);
-      schedule.ranks.back().push_back(*action);
     }
   }
   if (schedule.stages == 0) {

@@ -3,9 +3,9 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every multi-stage schedule of PyTorch writes its order of compute actions; a GPT
-# runs in that order and is verified. Where pp has a rule of that name, its table is
-# the same. What pp does not read is refused with the action's place. Needs torch.
+# Every multi-stage schedule of PyTorch writes its order of actions; a GPT runs in
+# that order and is verified, whether communication is written, too, or actions are
+# joined. Where pp has a rule of that name, its table is the same. Needs torch.
 """Runs PyTorch's tables of actions."""
 import argparse
 import os
@@ -61,9 +61,9 @@ class Tools:
         return actions(self.call("pp-opt", f"--pp-parallelize={keys}", "--emit=schedule")[1])
 
 
-def check_table(tools, name, chunks, rule, sizes, path):
+def check_table(tools, name, chunks, rule, sizes, path, form="compute_only"):
     """Returns what is wrong, or nothing."""
-    write_order(name, chunks, *sizes, path)
+    write_order(name, chunks, *sizes, path, form)
     keys = "pp={} microbatches={} ".format(*sizes)
     code, _, error = tools.verify(keys + f"schedule={path}")
     if code:
@@ -72,14 +72,6 @@ def check_table(tools, name, chunks, rule, sizes, path):
         theirs = actions(file.read())
     if rule and theirs != (ours := tools.own_order(keys + rule)):
         return f"expects {rule} to be {theirs}, got {ours}"
-    return None
-
-
-def check_refused(tools, name, chunks, form, action, path):
-    write_order(name, chunks, 2, 4, path, form)
-    code, _, error = tools.verify(f"pp=2 microbatches=4 schedule={path}")
-    if code != 1 or f"got '{action}'" not in error:
-        return f"expects to refuse '{action}', got exit code {code}: {error}"
     return None
 
 
@@ -102,9 +94,8 @@ def main():
             for sizes in SIZES:
                 judge(f"{name} x{chunks}, {sizes[0]} positions, {sizes[1]} micro-batches",
                       check_table(tools, name, chunks, rule, sizes, path))
-        judge("transfers", check_refused(tools, "ScheduleZBVZeroBubble", 2, "compute_comms", "0UNSHARD", path))
-        judge("joined actions",
-              check_refused(tools, "ScheduleDualPipeV", 2, "compute_only", "(0F3;3B1)OVERLAP_F_B", path))
+        for name, form in (("ScheduleZBVZeroBubble", "compute_comms"), ("ScheduleDualPipeV", "compute_only")):
+            judge(f"{name}, {form}", check_table(tools, name, 2, None, (2, 4), path, form))
     print(f"{failed} differ" if failed else "all orders as expected")
     return 1 if failed else 0
 

@@ -57,13 +57,23 @@ TEST(Text, CsvDropsBlanks) {
   EXPECT_TRUE(verify(*schedule, error)) << error;
 }
 
+TEST(Text, CsvTakesWhatTorchHasBesideComputing) {
+  std::string error;
+  std::optional<Schedule> schedule = parseCsv(
+      "0UNSHARD,0F0,0SEND_F0,0F1,0RECV_B0,(0F2;0B0)OVERLAP_F_B,0REDUCE_GRAD\n",
+      error);
+  ASSERT_TRUE(schedule) << error;
+  EXPECT_EQ(printCsv(*schedule), "0F0,0F1,0F2,0B0\n");
+}
+
 TEST(Text, CsvErrorsNameTheCell) {
   std::string error;
-  EXPECT_FALSE(parseCsv("0F0,0B0\n1F0,1SEND_B0,1B0\n", error));
-  EXPECT_EQ(error,
-            "row 2, column 2: expects an action such as 0F0, 1B3 or 1W3 "
-            "(compute only: transfers follow from the order), with a stage "
-            "below 4096 and a micro-batch below 65536, got '1SEND_B0'");
+  EXPECT_FALSE(parseCsv("0F0,0B0\n1F0,1SENT_B0,1B0\n", error));
+  EXPECT_EQ(error, "row 2, column 2: expects an action such as 0F0, 1B3 or "
+                   "1W3, with a stage below 4096 and a micro-batch below "
+                   "65536, got '1SENT_B0'");
+  EXPECT_FALSE(parseCsv("(0F0;)OVERLAP_F_B\n", error));
+  EXPECT_FALSE(parseCsv("UNSHARD\n", error));
   EXPECT_TRUE(parseCsv("\xef\xbb\xbf"
                        "0F0\n",
                        error))

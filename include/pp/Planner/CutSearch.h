@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: what each op costs, in order, and the name of a schedule. Out: the ops at
-// which stages begin, and what each stage then costs. Knows neither MLIR nor LLVM; pp/Planner/StageCuts.h
-// measures the costs of a module.
+// which stages begin, and what each stage then costs. Knows neither MLIR nor
+// LLVM; pp/Planner/StageCuts.h measures the costs of a module.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_PLANNER_CUTSEARCH_H

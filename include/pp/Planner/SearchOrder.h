@@ -19,15 +19,15 @@
 namespace pp {
 
 /// The bytes that a rank of each position needs if the module is lowered in
-/// this order.
+/// this order; with remat=auto, the fewest.
 using MeasureOrder =
     llvm::function_ref<mlir::FailureOr<llvm::SmallVector<int64_t>>(
         const schedule::Schedule &)>;
 
-/// Calls `measure` only if the plan has a `memory-limit` that is not met by
-/// recomputation (remat=auto). The search counts bytes as it estimates them: an
-/// order that needs too much leads to a search with smaller limits, a few
-/// times. If nothing fits, reports at `main` the least that was measured.
+/// Calls `measure` only if the plan has a `memory-limit`. The search counts
+/// bytes as it estimates them: an order that needs too much leads to a search
+/// with smaller limits, a few times. If nothing fits, reports at `main` the
+/// least that was measured.
 mlir::FailureOr<FoundSchedule> searchOrder(mlir::func::FuncOp main,
                                            PlanAttr plan, MeasureOrder measure);
 

@@ -37,6 +37,11 @@ private:
 mlir::FailureOr<StageCosts> measureStages(mlir::func::FuncOp main,
                                           const StageCutProblem &problem);
 
+/// Where forward ops of these names (ValueNames.h), separated by commas, first
+/// are, by pp.origin; reports a name of none.
+mlir::FailureOr<llvm::SmallVector<int64_t>>
+findNamedCuts(mlir::func::FuncOp main, llvm::StringRef names);
+
 /// Origins at which stages 1 .. stages-1 begin, as findStageCuts() chooses
 /// them. Every stage gets a forward op between an input and the loss; fails
 /// with a diagnostic if there are too few.

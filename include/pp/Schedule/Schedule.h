@@ -69,7 +69,8 @@ std::optional<Action> parseAction(const std::string &text);
 /// gradient is split off is spelled `I`, as torch.distributed.pipelining does.
 std::string printCsv(const Schedule &schedule);
 
-/// Reads a compute-only CSV file. Blank cells (idle slots) are dropped; the
+/// Reads a CSV file of torch.distributed.pipelining. Blank cells (idle slots)
+/// and communication are dropped, overlapped actions follow each other; the
 /// numbers of stages and micro-batches are those that occur. The result is not
 /// verified. On malformed text returns nothing and sets `error`.
 std::optional<Schedule> parseCsv(const std::string &text, std::string &error);

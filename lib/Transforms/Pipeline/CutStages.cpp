@@ -398,31 +398,6 @@ void remarkCuts(func::FuncOp main, ArrayRef<int64_t> cuts, bool areGiven) {
   }
 }
 
-/// Where ops of these names first are, by number; reports a name of none.
-FailureOr<SmallVector<int64_t>> findCuts(func::FuncOp main, StringRef names) {
-  SmallVector<int64_t> cuts;
-  SmallVector<StringRef> parts;
-  names.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  for (StringRef part : parts) {
-    ValuePatterns pattern(part);
-    if (pattern.empty())
-      continue;
-    auto ops = main.getOps();
-    auto first = llvm::find_if(ops, [&](Operation &op) {
-      return getOrigin(&op) >= 0 && getKind(&op) == Kind::Forward &&
-             pattern.match(&op);
-    });
-    if (first == ops.end())
-      return main.emitError("cuts=\"")
-             << part.trim()
-             << "\" names no forward op; names are those of ops' locations, "
-                "such as h.4, which text has if --mlir-print-debuginfo wrote "
-                "it";
-    cuts.push_back(getOrigin(&*first));
-  }
-  return cuts;
-}
-
 struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
   void runOnModule() override {
     ModuleOp module = getOperation();
@@ -448,7 +423,7 @@ struct CutStagesPass : pp::impl::CutStagesBase<CutStagesPass> {
     }
     SmallVector<int64_t> cuts(plan->getCuts());
     if (const StringRef names = plan->getWord(PlanKey::Cuts); !names.empty()) {
-      auto named = findCuts(*main, names);
+      auto named = findNamedCuts(*main, names);
       if (failed(named))
         return signalPassFailure();
       cuts = std::move(*named);

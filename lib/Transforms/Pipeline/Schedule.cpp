@@ -11,11 +11,13 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/Pass/PassManager.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/Planner/ChooseSchedule.h"
 #include "pp/Planner/SearchOrder.h"
 #include "pp/Schedule/Simulate.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Pipelines.h"
+#include "pp/Transforms/Shard/DivideAxes.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -141,13 +143,17 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
     return std::move(found->schedule);
   }
 
-  /// The arena of each position, if the module is lowered in this order.
+  /// The arena of each position, if the module is lowered in this order; and
+  /// keeps as little as it can where that is decided later.
   FailureOr<SmallVector<int64_t>> measure(const schedule::Schedule &order) {
     OwningOpRef<ModuleOp> copy = getOperation().clone();
     auto main = lookupMain(*copy);
     if (failed(main))
       return failure();
     (*main)->setAttr(attrs::kSchedule, spell(&getContext(), order));
+    auto plan = lookupPlan(*copy);
+    if (succeeded(plan) && plan->getWord(PlanKey::Remat) == "auto")
+      setPlan(*copy, plan->withSetting(PlanKey::Remat, "full"));
     PassManager passes(&getContext());
     passes.enableVerifier(false);
     addPassesAfterSchedule(passes, target);

@@ -12,7 +12,6 @@
 #include "pprt/Bytes.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 using namespace pp::predict;
@@ -128,6 +127,39 @@ std::string printStages(const Prediction &prediction) {
   return table.print();
 }
 
+/// How ranks spend the step.
+std::string printClasses(const Prediction &prediction) {
+  Table table({"step", "bubble", "exposed", "sets in flight"});
+  Groups groups;
+  for (const ClassPrediction &its : prediction.classes)
+    addRows(groups, its.ranks,
+            {{schedule::printBubble(its.times.bubble()),
+              its.times.exposed > 0 ? printSeconds(its.times.exposed) : "-",
+              its.setsInFlight ? std::to_string(its.setsInFlight) : "-"}});
+  addTo(table, groups);
+  return table.print();
+}
+
+/// `1B 480 us, 1F 300 us, transfers 40 us`: on one line, so the last of many
+/// parts are added up.
+std::string printCriticalPath(const Prediction &prediction) {
+  constexpr size_t kMost = 8;
+  const std::vector<PathPart> &path = prediction.criticalPath;
+  const size_t shown = path.size() > kMost ? kMost - 1 : path.size();
+  std::string text = "critical path:";
+  for (size_t i = 0; i < shown; ++i)
+    text += (i ? ", " : " ") + path[i].name + " " +
+            printSeconds(path[i].seconds);
+  double rest = 0;
+  for (size_t i = shown; i < path.size(); ++i)
+    rest += path[i].seconds;
+  return text +
+         (shown < path.size() ? ", " + std::to_string(path.size() - shown) +
+                                    " others " + printSeconds(rest)
+                              : "") +
+         "\n";
+}
+
 /// `mb=4 (time) dp=2 tp=8 (tp.0=4 tp.1=2)`.
 std::string printMesh(const ppx::ArtifactT &artifact) {
   std::string text;
@@ -184,16 +216,18 @@ std::string pp::predict::print(const Prediction &prediction,
           printTraffic(prediction, artifact) + "\n" + printStages(prediction);
   if (prediction.timeline.end > 0)
     text += "\n" + schedule::drawText(prediction.schedule, prediction.timeline,
-                                      columns - 30);
-  char share[16];
-  std::snprintf(share, sizeof(share), "%.1f%%", 100 * prediction.bubble);
-  text +=
-      "\nstep " + printSeconds(prediction.stepSeconds) + ", bubble " + share;
-  if (prediction.travel.exposed + prediction.travel.hidden > 0)
-    text += ", communication " + printSeconds(prediction.travel.exposed) +
-            " exposed and " + printSeconds(prediction.travel.hidden) +
-            " hidden";
-  return text + "\nwith devices of " +
+                                      columns - 12, /*tellsBubbles=*/false);
+  if (!prediction.classes.empty())
+    text += "\n" + printClasses(prediction);
+  text += "\nstep " + printSeconds(prediction.stepSeconds) + ", bubble " +
+          schedule::printBubble(prediction.times.bubble());
+  if (prediction.times.exposed + prediction.times.hidden > 0)
+    text += ", communication " + printSeconds(prediction.times.exposed) +
+            " exposed and " + printSeconds(prediction.times.hidden) + " hidden";
+  text += "\n";
+  if (!prediction.criticalPath.empty())
+    text += printCriticalPath(prediction);
+  return text + "with devices of " +
          printCount(topology.flopsPerSecond, " ") + "FLOP/s and " +
          printCount(topology.bytesPerSecond, " ") + "B/s, links of " +
          printLinks(topology) + "\n";

@@ -13,7 +13,6 @@
 #include "pp/Planner/ChooseSchedule.h"
 #include "pp/Schedule/Simulate.h"
 #include "pp/Transforms/Passes.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace pp;
@@ -44,7 +43,7 @@ void remarkSchedule(func::FuncOp main, const schedule::Schedule &schedule) {
                std::to_string(schedule::peakInFlight(schedule, position)))
         << remark::metric(
                "ideal_bubble",
-               llvm::formatv("{0:P1}", timeline.bubble(position)).str());
+               schedule::printBubble(timeline.bubble(position)));
 }
 
 /// Ops of levels 1 and 2, or fragments.

@@ -153,9 +153,13 @@ public:
               const Mesh &mesh, const MeasuredStep *measured)
       : prediction(prediction), players(Players::classes(artifact, mesh)),
         ranks(Players::ranks(artifact, mesh)),
-        timeline(*timelineOf(players, artifact, mesh)), measured(measured),
+        timeline(timelineOf(players, artifact, mesh).value_or(Timeline())),
+        measured(measured),
         unit(std::max(prediction.stepSeconds,
-                      measured ? endOf(measured->timeline) : 0)) {}
+                      measured ? endOf(measured->timeline) : 0)) {
+    if (measured)
+      measuredTimes = timesOfPlayers(ranks, measured->timeline);
+  }
 
   schedule::Picture make() const {
     schedule::Picture picture;
@@ -188,8 +192,7 @@ private:
     const double end = endOf(measured->timeline);
     picture.end = std::max(picture.end, unit.perSecond * end);
     picture.lines.push_back(
-        describe("measured", end,
-                 meanTimes(ranks, timesOfPlayers(ranks, measured->timeline))) +
+        describe("measured", end, meanTimes(ranks, measuredTimes)) +
         (measured->isReplayed
              ? "; as with a core for each rank, replayed from the processor "
                "time of every instruction, since the ranks shared cores"
@@ -220,8 +223,7 @@ private:
     schedule::PictureRow below;
     below.name = "measured";
     below.isPaired = true;
-    below.note = schedule::printBubble(
-        timesOfPlayers(ranks, measured->timeline)[rank].bubble());
+    below.note = schedule::printBubble(measuredTimes[rank].bubble());
     below.bars = barsOf(ranks.program(rank), measured->timeline[rank], unit);
     picture.rows.push_back(std::move(below));
   }
@@ -244,6 +246,7 @@ private:
   const Players players, ranks;
   const Timeline timeline;
   const MeasuredStep *measured;
+  std::vector<RankTimes> measuredTimes;
   const Unit unit;
 };
 
@@ -253,6 +256,10 @@ std::string pp::predict::drawStep(const Prediction &prediction,
                                   const ppx::ArtifactT &artifact,
                                   const Mesh &mesh,
                                   const MeasuredStep *measured) {
-  return drawSvg(
-      StepPicture(prediction, artifact, mesh, measured).make());
+  if (prediction.classes.empty()) {
+    schedule::Picture picture;
+    picture.title = "a program that does not end has no timeline";
+    return drawSvg(picture);
+  }
+  return drawSvg(StepPicture(prediction, artifact, mesh, measured).make());
 }

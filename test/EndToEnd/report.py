@@ -96,11 +96,26 @@ def check_report(report, level3):
             yield f"expects columns that add up to almost all of the peak, got {entry}"
         if not columns["activations"] or not columns["gradients"]:
             yield f"expects activations and gradients, got {entry}"
-    if not all(0 < share < 1 for share in report["bubble"].values()):
-        yield f"expects a bubble between 0 and 1, got {report['bubble']}"
-    for known, travel in report["communication_ms"].items():
-        if not travel["exposed"] > 0 or not travel["hidden"] >= 0:
-            yield f"expects {known} messages that take time, got {travel}"
+    bubble, travel = report["bubble"], report["communication_ms"]
+    ranks = list(range(report["world"]))
+    if [its["rank"] for its in bubble["ranks"]] != ranks or \
+            [its["rank"] for its in travel["ranks"]] != ranks:
+        yield f"expects bubble and communication of every rank, got {bubble} and {travel}"
+    for known in "predicted", "measured":
+        # All idle over all busy time: between the bubbles of the ranks.
+        of_ranks = [its[known] for its in bubble["ranks"]]
+        if not 0 < min(of_ranks) <= bubble[known] <= max(of_ranks):
+            yield f"expects a {known} bubble between those of ranks, got {bubble}"
+        if not travel[known]["exposed"] > 0 or not travel[known]["hidden"] >= 0:
+            yield f"expects {known} messages that take time, got {travel[known]}"
+        mean = sum(its[known]["exposed"] for its in travel["ranks"]) / len(ranks)
+        if not math.isclose(mean, travel[known]["exposed"]):
+            yield f"expects the mean of ranks to be {travel[known]}, got {mean}"
+    path = sum(part["ms"] for part in report["critical_path"])
+    if not math.isclose(path, report["predicted_step_ms"]):
+        yield f"expects a critical path of {report['predicted_step_ms']} ms, got {report['critical_path']}"
+    if [stage["sets_in_flight"] for stage in report["stages"]] != [2, 1]:
+        yield f"expects 2 and 1 sets in flight, got {report['stages']}"
     times = sorted(step["ms"] for step in report["steps"][1:])
     whole = sorted(step["ms"] + step["data_ms"] for step in report["steps"][1:])
     if report["step_ms"]["median"] != times[1] or \
@@ -167,8 +182,9 @@ def check_prediction(dry, report):
     for text in (dry, report):
         for key in MEASURED:
             text.pop(key)
-        text["bubble"].pop("measured")
-        text["communication_ms"].pop("measured")
+        for figure in text["bubble"], text["communication_ms"]:
+            for its in [figure, *figure["ranks"]]:
+                its.pop("measured")
         for entry in text["memory"]:
             entry.pop("measured_peak_bytes")
     for key in dry.keys() | report.keys():

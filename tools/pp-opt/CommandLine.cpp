@@ -179,8 +179,9 @@ pp::opt::parseCommandLine(int argc, char **argv,
           "(also 8.6 and 8.9), sm_90, sm_100"));
   cl::opt<std::string> drawing(
       "draw-schedule", cl::value_desc("file"),
-      cl::desc("also draw the schedule: FILE.svg, FILE.txt or - (text on "
-               "standard output; the module is written only with -o)"));
+      cl::desc("also draw the schedule: FILE.svg (of programs with times as "
+               "predicted, and memory), FILE.txt or - (text on standard "
+               "output; the module is written only with -o)"));
   cl::opt<bool> explanation(
       "pp-explain", cl::desc("print why each collective is there and what it "
                              "costs; the module is written only with -o"));

@@ -235,7 +235,8 @@ pp::run::createSession(const Compiled &program, const Start &start) {
   sessionOptions.isInterrupted = interrupted;
   const Options &its = start.options;
   sessionOptions.graph =
-      its.graph.value_or(its.trace.empty() && its.report.empty());
+      its.graph.value_or(its.trace.empty() && its.draw.empty() &&
+                         its.report.empty());
   Expected<std::unique_ptr<Session>> session =
       Session::create(program.artifact, sessionOptions);
   if (!session)

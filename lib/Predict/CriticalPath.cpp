@@ -35,24 +35,22 @@ public:
     }
     for (const std::vector<Place> &commOp : players.findCommOps()) {
       const Place last = *std::max_element(
-          commOp.begin(), commOp.end(), [&](Place a, Place b) {
-            return spanOf(a).begin < spanOf(b).begin;
-          });
+          commOp.begin(), commOp.end(),
+          [&](Place a, Place b) { return spanOf(a).begin < spanOf(b).begin; });
       for (Place place : commOp)
         lastMembers[place.player][place.index] = last;
     }
   }
 
-  /// Seconds by name.
-  std::map<std::string, double> run() const {
-    std::map<std::string, double> parts;
+  std::vector<PathPart> run() const {
+    std::vector<PathPart> parts;
     std::optional<Place> at = findEnd();
     while (at) {
       const double end = spanOf(*at).end;
       const auto &members = lastMembers[at->player];
       if (const auto found = members.find(at->index); found != members.end())
         at = found->second;
-      parts[nameOf(players.instruction(*at))] += end - spanOf(*at).begin;
+      add(parts, players.instruction(*at), end - spanOf(*at).begin);
       at = findCause(*at);
     }
     return parts;
@@ -90,11 +88,11 @@ private:
     return cause;
   }
 
-  static std::string nameOf(const ppx::InstructionT &instruction) {
+  static std::string kindOf(const ppx::InstructionT &instruction) {
     switch (instruction.opcode) {
     case ppx::Opcode_run:
     case ppx::Opcode_gate:
-      return std::to_string(instruction.stage) + phaseLetter(instruction.phase);
+      return std::string(1, phaseLetter(instruction.phase));
     case ppx::Opcode_send:
     case ppx::Opcode_recv:
       return "transfers";
@@ -103,6 +101,21 @@ private:
     default:
       return "host";
     }
+  }
+
+  static void add(std::vector<PathPart> &parts,
+                  const ppx::InstructionT &instruction, double seconds) {
+    PathPart part = {std::nullopt, kindOf(instruction), seconds};
+    if (part.kind.size() == 1)
+      part.stage = instruction.stage;
+    const auto found =
+        std::find_if(parts.begin(), parts.end(), [&](const PathPart &its) {
+          return its.stage == part.stage && its.kind == part.kind;
+        });
+    if (found != parts.end())
+      found->seconds += seconds;
+    else if (seconds > 0)
+      parts.push_back(std::move(part));
   }
 
   const Players &players;
@@ -116,13 +129,9 @@ private:
 
 } // namespace
 
-std::vector<PathPart>
-pp::predict::findCriticalPath(const Players &players,
-                              const Timeline &timeline) {
-  std::vector<PathPart> path;
-  for (const auto &[name, seconds] : Walk(players, timeline).run())
-    if (seconds > 0)
-      path.push_back({name, seconds});
+std::vector<PathPart> pp::predict::findCriticalPath(const Players &players,
+                                                    const Timeline &timeline) {
+  std::vector<PathPart> path = Walk(players, timeline).run();
   std::stable_sort(path.begin(), path.end(),
                    [](const PathPart &a, const PathPart &b) {
                      return a.seconds > b.seconds;

@@ -153,7 +153,7 @@ private:
 
   std::string drawArena() const {
     return svg::line(kLeft, y(arena), kLeft + kWidth, y(arena), kInk,
-                " stroke-dasharray=\"5 4\"") +
+                     " stroke-dasharray=\"5 4\"") +
            svg::label(kLeft + kWidth, y(arena) - 5, "end", kInk,
                       "arena " + printBytes(arena));
   }
@@ -171,7 +171,7 @@ private:
     const double middle = std::clamp(
         at, kLeft + half, std::max(kLeft + half, kLeft + kWidth - half));
     return svg::line(at, y(double(memory.live)), at, bottom() + 6, kMark,
-                " stroke-width=\"1.5\"") +
+                     " stroke-width=\"1.5\"") +
            "<circle cx=\"" + svg::coordinate(at) + "\" cy=\"" +
            svg::coordinate(y(double(memory.live))) + "\" r=\"3.5\" fill=\"" +
            kMark + "\"/>\n" +

@@ -30,8 +30,12 @@ constexpr size_t kLongestRanks = 20;
 /// The unit in which a step is a number from 1 to 1000, if it can be.
 struct Unit {
   explicit Unit(double seconds)
-      : name(seconds < 1e-3 ? "us" : seconds < 1 ? "ms" : "s"),
-        perSecond(seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1) {}
+      : name(seconds < 1e-3 ? "us"
+             : seconds < 1  ? "ms"
+                            : "s"),
+        perSecond(seconds < 1e-3 ? 1e6
+                  : seconds < 1  ? 1e3
+                                 : 1) {}
 
   const char *name;
   double perSecond;
@@ -101,9 +105,9 @@ memoryOver(const ppx::ProgramT &program, const std::vector<Span> &spans,
   std::vector<std::pair<double, double>> changes;
   for (size_t slot = 0; slot < lives.size(); ++slot) {
     const ppx::SlotClass its = program.slots[slot]->slot_class;
-    const bool stays = program.slots[slot]->part_of < 0 &&
-                       (its == ppx::SlotClass_parameter ||
-                        its == ppx::SlotClass_optimizer);
+    const bool stays =
+        program.slots[slot]->part_of < 0 &&
+        (its == ppx::SlotClass_parameter || its == ppx::SlotClass_optimizer);
     const Span life = stays ? Span{0, end} : lives[slot];
     if (life.end < life.begin)
       continue;

@@ -209,9 +209,9 @@ MemoryUse pp::predict::memoryOf(const Prediction &prediction,
   return use;
 }
 
-std::optional<Timeline>
-pp::predict::timelineOf(const Players &players, const ppx::ArtifactT &artifact,
-                        const Mesh &mesh) {
+std::optional<Timeline> pp::predict::timelineOf(const Players &players,
+                                                const ppx::ArtifactT &artifact,
+                                                const Mesh &mesh) {
   const schedule::Topology topology = topologyOf(artifact);
   return replay(players, [&](Place place) {
     return secondsOf(artifact, mesh, players.program(place.player),

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 using namespace pp::predict;
 using namespace pprt;
@@ -129,7 +130,7 @@ std::string printStages(const Prediction &prediction) {
 
 /// How ranks spend the step.
 std::string printClasses(const Prediction &prediction) {
-  Table table({"step", "bubble", "exposed", "sets in flight"});
+  Table table({"time", "bubble", "exposed messages", "sets in flight"});
   Groups groups;
   for (const ClassPrediction &its : prediction.classes)
     addRows(groups, its.ranks,
@@ -140,23 +141,39 @@ std::string printClasses(const Prediction &prediction) {
   return table.print();
 }
 
-/// `1B 480 us, 1F 300 us, transfers 40 us`: on one line, so the last of many
-/// parts are added up.
+/// `critical path: F 1.5 ms, B 3 ms, transfers 80 us; stage 3 takes 2.9 ms`.
 std::string printCriticalPath(const Prediction &prediction) {
-  constexpr size_t kMost = 8;
-  const std::vector<PathPart> &path = prediction.criticalPath;
-  const size_t shown = path.size() > kMost ? kMost - 1 : path.size();
+  const std::pair<const char *, const char *> kinds[] = {
+      {"P", "prologue"},
+      {"F", "F"},
+      {"B", "B"},
+      {"W", "W"},
+      {"U", "update"},
+      {"transfers", "transfers"},
+      {"collectives", "collectives"},
+      {"host", "host"}};
   std::string text = "critical path:";
-  for (size_t i = 0; i < shown; ++i)
-    text += (i ? ", " : " ") + path[i].name + " " +
-            printSeconds(path[i].seconds);
-  double rest = 0;
-  for (size_t i = shown; i < path.size(); ++i)
-    rest += path[i].seconds;
+  const char *separator = " ";
+  for (const auto &[kind, name] : kinds) {
+    double seconds = 0;
+    for (const PathPart &part : prediction.criticalPath)
+      if (part.kind == kind)
+        seconds += part.seconds;
+    if (seconds > 0)
+      text += std::exchange(separator, ", ") + std::string(name) + " " +
+              printSeconds(seconds);
+  }
+  std::map<uint32_t, double> stages;
+  for (const PathPart &part : prediction.criticalPath)
+    if (part.stage)
+      stages[*part.stage] += part.seconds;
+  const auto most = std::max_element(
+      stages.begin(), stages.end(),
+      [](const auto &a, const auto &b) { return a.second < b.second; });
   return text +
-         (shown < path.size() ? ", " + std::to_string(path.size() - shown) +
-                                    " others " + printSeconds(rest)
-                              : "") +
+         (stages.size() > 1 ? "; stage " + std::to_string(most->first) +
+                                  " takes " + printSeconds(most->second)
+                            : "") +
          "\n";
 }
 
@@ -227,10 +244,9 @@ std::string pp::predict::print(const Prediction &prediction,
   text += "\n";
   if (!prediction.criticalPath.empty())
     text += printCriticalPath(prediction);
-  return text + "with devices of " +
-         printCount(topology.flopsPerSecond, " ") + "FLOP/s and " +
-         printCount(topology.bytesPerSecond, " ") + "B/s, links of " +
-         printLinks(topology) + "\n";
+  return text + "with devices of " + printCount(topology.flopsPerSecond, " ") +
+         "FLOP/s and " + printCount(topology.bytesPerSecond, " ") +
+         "B/s, links of " + printLinks(topology) + "\n";
 }
 
 std::string pp::predict::printLinks(const schedule::Topology &topology) {

@@ -75,11 +75,11 @@ std::string pp::schedule::drawText(const Schedule &schedule,
       line.replace(begin, end - begin, name);
     }
     std::string number = std::to_string(rank);
-    text += rowName(schedule) + std::string(rankWidth - number.size(), ' ') +
-            number + " |" + line + "|" +
-            (tellsBubbles ? " bubble " + printBubble(timeline.bubble(rank))
-                          : "") +
-            "\n";
+    text +=
+        rowName(schedule) + std::string(rankWidth - number.size(), ' ') +
+        number + " |" + line + "|" +
+        (tellsBubbles ? " bubble " + printBubble(timeline.bubble(rank)) : "") +
+        "\n";
   }
   return text;
 }
@@ -100,9 +100,13 @@ std::string pp::schedule::drawSvg(const Schedule &schedule,
                                   const Timeline &timeline) {
   Picture picture;
   picture.title = describe(schedule);
-  picture.lines = {"times as if all stages were equal and messages took none: "
-                   "forward 1, backward 2, with bubble " +
-                   printBubble(timeline.bubble())};
+  const std::vector<bool> split = splitBackwards(schedule);
+  const bool isSplit =
+      std::find(split.begin(), split.end(), true) != split.end();
+  picture.lines = {
+      std::string("as if all stages took the same time and messages none: ") +
+      (isSplit ? "each action takes 1" : "forward takes 1, backward 2") +
+      "; bubble " + printBubble(timeline.bubble())};
   picture.end = timeline.end;
   for (unsigned rank = 0; rank < timeline.ranks.size(); ++rank) {
     PictureRow row;
@@ -110,8 +114,11 @@ std::string pp::schedule::drawSvg(const Schedule &schedule,
     row.note = printBubble(timeline.bubble(rank));
     for (const TimedAction &timed : timeline.ranks[rank])
       row.bars.push_back({static_cast<char>(timed.action.kind),
-                          timed.action.stage, int(timed.action.microBatch),
-                          timed.start, timed.end, {}});
+                          timed.action.stage,
+                          int(timed.action.microBatch),
+                          timed.start,
+                          timed.end,
+                          {}});
     picture.rows.push_back(std::move(row));
   }
   return drawSvg(picture);

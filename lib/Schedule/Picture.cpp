@@ -25,7 +25,7 @@ constexpr double kMinWidth = 640, kMaxWidth = 1600;
 /// From here on a bar is an element of its own, which says what it is.
 constexpr double kWide = 12;
 constexpr size_t kManyRows = 24;
-constexpr const char *kInk = "#333333", *kFaint = "#777777", *kGrid = "#d5d5d5",
+constexpr const char *kInk = "#333333", *kFaint = "#777777",
                      *kMemory = "#c9d3df", *kEdge = "#4d6480",
                      *kMark = "#b3001b";
 
@@ -60,8 +60,8 @@ public:
     for (size_t column = size_t(begin); double(column) < end; ++column) {
       if (column >= columns.size())
         columns.resize(column + 1);
-      columns[column][fill] += std::min(end, double(column + 1)) -
-                               std::max(begin, double(column));
+      columns[column][fill] +=
+          std::min(end, double(column + 1)) - std::max(begin, double(column));
     }
   }
 
@@ -147,9 +147,9 @@ private:
     left = kCharacter * double(name) + 24;
     right = kCharacter * double(note) + 24;
     const double wanted =
-        shortest > 0 ? picture.end / shortest *
-                           (kCharacter * double(longestNumber) + 6)
-                     : 0;
+        shortest > 0
+            ? picture.end / shortest * (kCharacter * double(longestNumber) + 6)
+            : 0;
     width = std::clamp(wanted, kMinWidth, kMaxWidth);
     scale = picture.end > 0 ? width / picture.end : 0;
   }
@@ -256,9 +256,9 @@ private:
     Strokes below, strokes;
     std::string wide;
     for (const Bar &bar : row.bars) {
-      const size_t index = size_t(
-          std::lower_bound(stages.begin(), stages.end(), bar.stage) -
-          stages.begin());
+      const size_t index =
+          size_t(std::lower_bound(stages.begin(), stages.end(), bar.stage) -
+                 stages.begin());
       const bool isOfStage = index < stages.size() && bar.microBatch >= 0;
       const std::string fill =
           fillOf(bar.kind, isOfStage ? unsigned(index) : 0,
@@ -296,7 +296,8 @@ private:
   }
 
   /// A bar that says what it is; pale where it does not compute.
-  std::string drawWide(const Bar &bar, double y, const std::string &fill) const {
+  std::string drawWide(const Bar &bar, double y,
+                       const std::string &fill) const {
     char times[64];
     std::snprintf(times, sizeof(times), ": %.4g to %.4g", bar.begin, bar.end);
     std::string name = std::to_string(bar.stage) + bar.kind;
@@ -323,9 +324,9 @@ private:
       const double length = (bar.end - bar.begin) * scale;
       if (widthOf(number) + 4 > length || length < kWide)
         continue;
-      const size_t index = size_t(
-          std::lower_bound(stages.begin(), stages.end(), bar.stage) -
-          stages.begin());
+      const size_t index =
+          size_t(std::lower_bound(stages.begin(), stages.end(), bar.stage) -
+                 stages.begin());
       const std::string fill =
           fillOf(bar.kind, bar.microBatch >= 0 ? unsigned(index) : 0,
                  unsigned(std::max<size_t>(1, stages.size())));
@@ -346,8 +347,8 @@ private:
       text += svg::label(at, y + 20, "middle", kFaint,
                          svg::printTick(i * interval, interval));
     }
-    return text + svg::label(left + width + 8, y + 20, "start", kFaint,
-                             picture.unit);
+    return text +
+           svg::label(left + width + 12, y + 20, "start", kFaint, picture.unit);
   }
 
   /// All on one scale.
@@ -374,34 +375,29 @@ private:
                         double perByte) const {
     const double bottom = top + memoryHeight;
     const auto yOf = [&](double bytes) { return bottom - bytes * perByte; };
-    const auto point = [](double px, double py) {
-      return svg::coordinate(px) + "," + svg::coordinate(py) + " ";
-    };
-    std::string points;
-    double highest = yOf(0);
-    for (const auto &[at, bytes] : outline(curve)) {
-      points += point(at, highest) + point(at, yOf(bytes));
-      highest = yOf(bytes);
-    }
-    points += point(left + width, highest);
+    std::string path =
+        "M" + svg::coordinate(left) + " " + svg::coordinate(bottom);
+    std::string last;
+    for (const auto &[at, bytes] : outline(curve))
+      if (const std::string y = svg::coordinate(yOf(bytes)); y != last) {
+        path += "H" + svg::coordinate(at) + "V" + y;
+        last = y;
+      }
+    path += "H" + svg::coordinate(left + width) + "V" +
+            svg::coordinate(bottom) + "z";
     std::string text =
         svg::label(left - 8, bottom - memoryHeight / 2 + 4, "end", kInk,
                    curve.name) +
         svg::label(left + width + 8, bottom - memoryHeight / 2 + 4, "start",
                    kMark, curve.note) +
-        "<polygon fill=\"" + kMemory + "\" points=\"" +
-        point(left, bottom) + points + point(left + width, bottom) +
-        "\"/>\n<polyline fill=\"none\" stroke=\"" + kEdge + "\" points=\"" +
-        points + "\"/>\n" +
-        svg::line(left, bottom, left + width, bottom, kGrid);
+        "<path fill=\"" + kMemory + "\" stroke=\"" + kEdge +
+        "\" stroke-width=\"0.8\" d=\"" + path + "\"/>\n";
     if (curve.limit > 0)
       text += svg::line(left, yOf(curve.limit), left + width, yOf(curve.limit),
                         kFaint, " stroke-dasharray=\"5 4\"");
-    const auto peak =
-        std::max_element(curve.steps.begin(), curve.steps.end(),
-                         [](const auto &a, const auto &b) {
-                           return a.second < b.second;
-                         });
+    const auto peak = std::max_element(
+        curve.steps.begin(), curve.steps.end(),
+        [](const auto &a, const auto &b) { return a.second < b.second; });
     if (peak != curve.steps.end())
       text += "<circle cx=\"" + svg::coordinate(x(peak->first)) + "\" cy=\"" +
               svg::coordinate(yOf(peak->second)) + "\" r=\"3\" fill=\"" +
@@ -409,7 +405,7 @@ private:
     return text;
   }
 
-  /// Of each pixel the most; no point where nothing changes.
+  /// From each pixel on the most that is live within it.
   std::vector<std::pair<double, double>>
   outline(const MemoryCurve &curve) const {
     std::vector<std::pair<double, double>> points;
@@ -422,7 +418,9 @@ private:
            ++i)
         most = std::max(most, last = curve.steps[i].second);
       points.push_back({left + pixel, most});
-      if (most != last)
+      const bool goesOn =
+          i < curve.steps.size() && curve.steps[i].first * scale < pixel + 2;
+      if (most != last && !goesOn)
         points.push_back({left + pixel + 1, last});
     }
     return points;

@@ -85,19 +85,17 @@ orderTransfer(const Players &players, const std::vector<Place> &commOp) {
 
 } // namespace
 
-std::optional<MeasuredStep>
-pprt::host::measuredStep(const Session &session) {
+std::optional<MeasuredStep> pprt::host::measuredStep(const Session &session) {
   if (session.isStuck() || !hasTimes(session))
     return std::nullopt;
   if (!session.oversubscribed())
     return MeasuredStep{lastStep(session), /*isReplayed=*/false};
-  std::optional<Timeline> timeline =
-      replay(Players::ranks(session.artifact(), session.mesh()),
-             [&](Place place) {
-               const InstructionTime &time =
-                   session.times(place.player, Section::body)[place.index];
-               return double(time.cpu) / 1e9;
-             });
+  std::optional<Timeline> timeline = replay(
+      Players::ranks(session.artifact(), session.mesh()), [&](Place place) {
+        const InstructionTime &time =
+            session.times(place.player, Section::body)[place.index];
+        return double(time.cpu) / 1e9;
+      });
   if (!timeline)
     return std::nullopt;
   return MeasuredStep{std::move(*timeline), /*isReplayed=*/true};

@@ -220,12 +220,11 @@ static Json toJson(const TimesReport &times,
                {"measured", times.measured ? figure(*times.measured) : Json()},
                {"ranks", Json::array()}};
   for (size_t rank = 0; rank < times.predictedOf.size(); ++rank)
-    json["ranks"].push_back(
-        {{"rank", rank},
-         {"predicted", figure(times.predictedOf[rank])},
-         {"measured", rank < times.measuredOf.size()
-                          ? figure(times.measuredOf[rank])
-                          : Json()}});
+    json["ranks"].push_back({{"rank", rank},
+                             {"predicted", figure(times.predictedOf[rank])},
+                             {"measured", rank < times.measuredOf.size()
+                                              ? figure(times.measuredOf[rank])
+                                              : Json()}});
   return json;
 }
 
@@ -301,7 +300,9 @@ std::string pprt::host::printReport(const Report &report) {
   json["critical_path"] = Json::array();
   for (const pprt::PathPart &part : report.criticalPath)
     json["critical_path"].push_back(
-        {{"part", part.name}, {"ms", 1e3 * part.seconds}});
+        {{"stage", part.stage ? Json(*part.stage) : Json()},
+         {"kind", part.kind},
+         {"ms", 1e3 * part.seconds}});
   json["cuts"] = report.cuts;
   json["stages"] = Json::array();
   for (const StageReport &stage : report.stages)

@@ -20,8 +20,8 @@ static Schedule make(const char *name, unsigned ranks, unsigned m) {
   return *generate(name, {ranks, m, 1}, error);
 }
 
-// The bubble is idle over busy time. With p ranks, m micro-batches and stages of
-// equal cost, both schedules take (m + p - 1) (F + B), of which each rank is
+// The bubble is idle over busy time. With p ranks, m micro-batches and stages
+// of equal cost, both schedules take (m + p - 1) (F + B), of which each rank is
 // busy for m (F + B).
 TEST(Simulate, GivesTheKnownBubbleOfBalancedStages) {
   for (const char *name : {"gpipe", "1f1b"}) {

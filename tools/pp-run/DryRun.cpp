@@ -86,9 +86,8 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
                   "'--code' expects an artifact with compiled kernels, got " +
                       options.input +
                       ", which has none; make one with pp-opt --emit=ppx");
-  for (const std::string &path :
-       {options.report, options.trace, options.draw, options.code,
-        options.memoryReport})
+  for (const std::string &path : {options.report, options.trace, options.draw,
+                                  options.code, options.memoryReport})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
       return status;

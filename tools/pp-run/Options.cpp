@@ -105,8 +105,8 @@ Status checkEvaluation(const Options &result,
                       "instead of the one that trains; leave out "
                       "'--eval-program'");
   for (const char *name :
-       {"data", "steps", "eval-every", "save", "checkpoint", "trace", "draw", "fit",
-        "reference", "plot", "tensorboard", "listen", "log-every"})
+       {"data", "steps", "eval-every", "save", "checkpoint", "trace", "draw",
+        "fit", "reference", "plot", "tensorboard", "listen", "log-every"})
     if (seen.count(name))
       return usageError("'--eval-only' trains nothing and so cannot obey '--" +
                         std::string(name) + "', got both");

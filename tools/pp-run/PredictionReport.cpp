@@ -16,8 +16,12 @@ namespace schedule = pp::schedule;
 
 static StageReport describe(const Prediction &prediction, size_t index) {
   const ProgramPrediction &program = prediction.programs[index];
-  StageReport stage = {program.name, program.ranks, program.parameters,
-                       1e3 * program.computeSeconds, "", 0};
+  StageReport stage = {program.name,
+                       program.ranks,
+                       program.parameters,
+                       1e3 * program.computeSeconds,
+                       "",
+                       0};
   // One class of the program's ranks serves.
   for (size_t row = 0; row < prediction.classes.size(); ++row) {
     const ClassPrediction &its = prediction.classes[row];

@@ -22,8 +22,8 @@ pprt::Status checkResults(const Options &options,
                           const pprt::ppx::ArtifactT &artifact);
 
 /// Writes every output that can be written, even if others fail, in process 0,
-/// to which the others send their data, and which has the prediction. Adds the names of those that are whole
-/// to `written`.
+/// to which the others send their data, and which has the prediction. Adds the
+/// names of those that are whole to `written`.
 pprt::Status writeResults(const Options &options, const pprt::Session &session,
                           const pprt::World &world,
                           const pprt::host::Report &report,

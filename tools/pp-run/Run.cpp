@@ -527,9 +527,8 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   if (report.clockError && kept)
     report.clockError = std::max(*report.clockError, kept->clockError());
   std::vector<std::string> written;
-  const Status wrote = agree(
-      writeResults(results, **session, *world, report, kept, prediction, sinks,
-                   written));
+  const Status wrote = agree(writeResults(results, **session, *world, report,
+                                          kept, prediction, sinks, written));
   const bool hasPredicted =
       report.evaluation ||
       (!report.steps.empty() && report.steps.back().step == options.steps &&

@@ -71,7 +71,7 @@ Timeline simulate(const Schedule &schedule, const Durations &durations);
 std::string drawText(const Schedule &schedule, const Timeline &timeline,
                      unsigned columns = 160, bool tellsBubbles = true);
 
-/// The same as a Picture, in SVG.
+/// The same as a Picture, in SVG; `timeline` has Durations::usual().
 std::string drawSvg(const Schedule &schedule, const Timeline &timeline);
 
 /// `75.0%`, or `-` for nothing.

@@ -29,10 +29,12 @@ struct RankTimes {
   std::optional<double> bubble() const;
 };
 
-/// A part of a step's critical path: the work of a stage (`1B`), or
-/// `transfers`, `collectives`, `host`.
+/// A part of a step's critical path.
 struct PathPart {
-  std::string name;
+  /// Of kernels; nothing for messages and the host.
+  std::optional<uint32_t> stage;
+  /// `F`, `B`, `W`, `U`, `P`, `transfers`, `collectives` or `host`.
+  std::string kind;
   double seconds = 0;
 };
 

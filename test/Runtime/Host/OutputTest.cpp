@@ -54,7 +54,7 @@ TEST(Report, HasTheKeysOfVersion1) {
   report.times.measuredOf = {{1, 3, 0, 0}, {5, 0, 0, 0}};
   report.clockError = 0.25e-3;
   report.predictedStepMs = 12;
-  report.criticalPath = {{"0B", 8e-3}, {"transfers", 4e-3}};
+  report.criticalPath = {{0, "B", 8e-3}, {{}, "transfers", 4e-3}};
   report.cuts = {7};
   report.stages = {{"stage0", {0, 1}, {"w", "b"}, 1.5, "0F0 0B0", 1}};
   report.verify = VerifyReport{true,  "exact", "interpreter", 1e-12,
@@ -98,7 +98,8 @@ TEST(Report, HasTheKeysOfVersion1) {
                 {"rank": 1, "predicted": {"exposed": 0.0, "hidden": 500.0},
                  "measured": {"exposed": 0.0, "hidden": 0.0}}]},
     "clock_error_ms": 0.25, "predicted_step_ms": 12.0,
-    "critical_path": [{"part": "0B", "ms": 8.0}, {"part": "transfers", "ms": 4.0}],
+    "critical_path": [{"stage": 0, "kind": "B", "ms": 8.0},
+                      {"stage": null, "kind": "transfers", "ms": 4.0}],
     "cuts": [7],
     "stages": [{"name": "stage0", "ranks": [0, 1], "parameters": ["w", "b"],
                 "compute_ms": 1.5, "schedule": "0F0 0B0", "sets_in_flight": 1}],

@@ -5,9 +5,9 @@
 // A replay of one rank of each class equals a replay of all ranks.
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/RankTimes.h"
 #include "Pipelines.h"
 #include "pprt/Checks.h"
+#include "pprt/RankTimes.h"
 
 #include <gtest/gtest.h>
 

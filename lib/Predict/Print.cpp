@@ -159,7 +159,8 @@ std::string printCriticalPath(const Prediction &prediction) {
     for (const PathPart &part : prediction.criticalPath)
       if (part.kind == kind)
         seconds += part.seconds;
-    if (seconds > 0)
+    // What takes less is not why the step takes long.
+    if (seconds >= 1e-3 * prediction.stepSeconds)
       text += std::exchange(separator, ", ") + std::string(name) + " " +
               printSeconds(seconds);
   }

@@ -21,6 +21,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import xml.dom.minidom
 
 MODEL = "gpt --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=256"
 MESH = {"mb": 2, "pp": 2, "dp": 2, "tp": 2}
@@ -170,6 +171,24 @@ def check_trace(trace, report, level4):
             yield f"expects arrows that lead forwards, got {tail} to {heads[tail['id']]}"
 
 
+def check_picture(path, report):
+    """Each rank has two rows, whose bubbles are those of the report; it is well-formed XML."""
+    texts = [node.firstChild.data for node in xml.dom.minidom.parse(str(path)).getElementsByTagName("text")]
+    def percent(share):
+        return f"{100 * share:.1f}%"
+    for known, row in ("predicted", "rank {}, predicted"), ("measured", "measured"):
+        lines = [text for text in texts if text.startswith(f"{known}: a step of ")]
+        if len(lines) != 1 or f"bubble {percent(report['bubble'][known])}" not in lines[0]:
+            yield f"expects a line with the {known} bubble of {report['bubble']}, got {lines}"
+        rows = [text for at, text in enumerate(texts[1:])
+                if texts[at] == row.format(len(report["bubble"]["ranks"]) - 1) or texts[at] == row.format(0)]
+        for rank in 0, report["world"] - 1:
+            if percent(report["bubble"]["ranks"][rank][known]) not in rows:
+                yield f"expects a row with the {known} bubble of rank {rank}, got {rows}"
+    if not any(text.startswith("memory") for text in texts):
+        yield f"expects memory over time, got {texts}"
+
+
 MEASURED = ("steps", "step_ms", "items_per_s", "start_ms", "compile_ms", "oversubscribed",
             "clock_error_ms")
 
@@ -274,7 +293,7 @@ def main():
             call("pp-opt", "gpt.mlir", f"--pp-parallelize={GOAL} stop-after={level}", "-o",
                  f"{level}.mlir")
         errors = [*check_seeds(run), *check_printed(tools, folder)]
-        run(GOAL)
+        run(GOAL, "--draw=step.svg")
         report = json.loads((folder / "report.json").read_text())
         call("pp-run", "gpt.mlir", f"--parallelize={GOAL}", "--dry-run", "--quiet",
              "--report=dry.json", "--trace=dry-trace.json")
@@ -284,7 +303,8 @@ def main():
                               (folder / "program.mlir").read_text())
         errors += check_trace(json.loads((folder / "dry-trace.json").read_text()), report,
                               (folder / "program.mlir").read_text())
-        errors += [*check_prediction(dry, report), *check_large(tools, folder)]
+        errors += [*check_picture(folder / "step.svg", report),
+                   *check_prediction(dry, report), *check_large(tools, folder)]
         # A sample that has a label for each of its pixels is one sample.
         call("pp-model", "unet", "--width=8", "--image=16", "--batch=4", "-o", "unet.mlir")
         call("pp-run", "unet.mlir", "--steps=2", "--quiet", "--report=unet.json")

@@ -185,6 +185,27 @@ public:
     return picture;
   }
 
+  /// From when both ends are there to the end.
+  std::vector<schedule::Arrow> findTransfers() const {
+    std::vector<schedule::Arrow> arrows;
+    for (const std::vector<Place> &commOp : players.findCommOps()) {
+      schedule::Arrow arrow;
+      for (Place place : commOp) {
+        const ppx::Opcode opcode = players.instruction(place).opcode;
+        const Span &span = timeline[place.player][place.index];
+        if (opcode == ppx::Opcode_send)
+          arrow.from = place.player;
+        else if (opcode == ppx::Opcode_recv)
+          arrow.to = place.player;
+        arrow.begin = std::max(arrow.begin, unit.perSecond * span.begin);
+        arrow.end = unit.perSecond * span.end;
+      }
+      if (arrow.from != arrow.to)
+        arrows.push_back(arrow);
+    }
+    return arrows;
+  }
+
 private:
   static std::string describe(const char *what, double seconds,
                               const RankTimes &times) {
@@ -259,11 +280,16 @@ private:
 std::string pp::predict::drawStep(const Prediction &prediction,
                                   const ppx::ArtifactT &artifact,
                                   const Mesh &mesh,
-                                  const MeasuredStep *measured) {
+                                  const MeasuredStep *measured,
+                                  bool drawsTransfers) {
   if (prediction.classes.empty()) {
     schedule::Picture picture;
     picture.title = "a program that does not end has no timeline";
     return drawSvg(picture);
   }
-  return drawSvg(StepPicture(prediction, artifact, mesh, measured).make());
+  const StepPicture step(prediction, artifact, mesh, measured);
+  schedule::Picture picture = step.make();
+  if (drawsTransfers && !measured)
+    picture.arrows = step.findTransfers();
+  return drawSvg(picture);
 }

@@ -97,7 +97,8 @@ std::string pp::schedule::describe(const Schedule &schedule) {
 }
 
 std::string pp::schedule::drawSvg(const Schedule &schedule,
-                                  const Timeline &timeline) {
+                                  const Timeline &timeline,
+                                  bool drawsTransfers) {
   Picture picture;
   picture.title = describe(schedule);
   const std::vector<bool> split = splitBackwards(schedule);
@@ -121,5 +122,9 @@ std::string pp::schedule::drawSvg(const Schedule &schedule,
                           {}});
     picture.rows.push_back(std::move(row));
   }
+  if (drawsTransfers)
+    for (const TimedTransfer &transfer : timeline.transfers)
+      picture.arrows.push_back(
+          {transfer.from, transfer.to, transfer.start, transfer.end});
   return drawSvg(picture);
 }

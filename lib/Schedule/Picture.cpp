@@ -160,10 +160,9 @@ private:
     return 34 + kLine * double(picture.lines.size()) + 2 * kLine + 12;
   }
   double heightOfRows() const {
-    double height = 0;
-    for (const PictureRow &row : picture.rows)
-      height += rowHeight + (row.isPaired ? 1 : 6);
-    return height;
+    return picture.rows.empty()
+               ? 0
+               : yOfRow(picture.rows.size() - 1) + rowHeight - yOfRows();
   }
 
   std::string drawHead() const {
@@ -235,14 +234,38 @@ private:
 
   std::string drawRows() const {
     std::string text;
+    for (size_t i = 0; i < picture.rows.size(); ++i)
+      text += drawRow(picture.rows[i], yOfRow(i));
+    return text + drawArrows();
+  }
+
+  double yOfRow(size_t index) const {
     double y = yOfRows();
-    for (const PictureRow &row : picture.rows) {
-      if (&row != &picture.rows.front())
-        y += row.isPaired ? 1 : 6;
-      text += drawRow(row, y);
-      y += rowHeight;
+    for (size_t i = 1; i <= index; ++i)
+      y += rowHeight + (picture.rows[i].isPaired ? 1 : 6);
+    return y;
+  }
+
+  /// From the middle of a row to the middle of another, with a dot at the end:
+  /// heads of arrows would hide what is narrow.
+  std::string drawArrows() const {
+    std::string lines, dots;
+    for (const Arrow &arrow : picture.arrows) {
+      const double from = yOfRow(arrow.from) + rowHeight / 2,
+                   to = yOfRow(arrow.to) + rowHeight / 2;
+      const double inset = (to > from ? 1 : -1) * (rowHeight / 2 - 4);
+      const std::string end =
+          svg::coordinate(x(arrow.end)) + " " + svg::coordinate(to - inset);
+      lines += "M" + svg::coordinate(x(arrow.begin)) + " " +
+               svg::coordinate(from + inset) + "L" + end;
+      dots += "M" + end + "h0";
     }
-    return text;
+    if (lines.empty())
+      return "";
+    return std::string("<g fill=\"none\" stroke=\"") + kInk +
+           "\"><path stroke-width=\"0.6\" d=\"" + lines +
+           "\"/><path stroke-width=\"3\" stroke-linecap=\"round\" d=\"" + dots +
+           "\"/></g>\n";
   }
 
   std::string drawRow(const PictureRow &row, double y) const {

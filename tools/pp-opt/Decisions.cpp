@@ -136,14 +136,15 @@ private:
       FailureOr<MeshedArtifact> built = buildMeshedArtifact(getOperation());
       if (failed(built))
         return failure();
-      decisions->drawing =
-          predict::drawStep(predict::predict(*built->artifact, built->mesh),
-                            *built->artifact, built->mesh);
+      decisions->drawing = predict::drawStep(
+          predict::predict(*built->artifact, built->mesh), *built->artifact,
+          built->mesh, nullptr, decisions->drawsTransfers);
       return success();
     }
     schedule::Timeline timeline =
         schedule::simulate(*schedule, schedule::Durations::usual());
-    decisions->drawing = isSvg ? schedule::drawSvg(*schedule, timeline)
+    decisions->drawing = isSvg ? schedule::drawSvg(*schedule, timeline,
+                                                   decisions->drawsTransfers)
                                : schedule::drawText(*schedule, timeline);
     return success();
   }

@@ -14,10 +14,12 @@
 
 namespace pp::predict {
 
+/// `drawsTransfers`: with a line for each, unless `measured` is drawn, too.
 std::string drawStep(const Prediction &prediction,
                      const pprt::ppx::ArtifactT &artifact,
                      const pprt::Mesh &mesh,
-                     const pprt::MeasuredStep *measured = nullptr);
+                     const pprt::MeasuredStep *measured = nullptr,
+                     bool drawsTransfers = false);
 
 } // namespace pp::predict
 

@@ -39,6 +39,12 @@ struct PictureRow {
   bool isPaired = false;
 };
 
+/// A transfer between rows.
+struct Arrow {
+  size_t from = 0, to = 0;
+  double begin = 0, end = 0;
+};
+
 /// How much a rank holds when.
 struct MemoryCurve {
   std::string name;
@@ -58,6 +64,7 @@ struct Picture {
   std::string unit;
   double end = 0;
   std::vector<PictureRow> rows;
+  std::vector<Arrow> arrows;
   std::vector<MemoryCurve> memory;
 };
 

@@ -72,7 +72,9 @@ std::string drawText(const Schedule &schedule, const Timeline &timeline,
                      unsigned columns = 160, bool tellsBubbles = true);
 
 /// The same as a Picture, in SVG; `timeline` has Durations::usual().
-std::string drawSvg(const Schedule &schedule, const Timeline &timeline);
+/// `drawsTransfers`: with a line for each.
+std::string drawSvg(const Schedule &schedule, const Timeline &timeline,
+                    bool drawsTransfers = false);
 
 /// `75.0%`, or `-` for nothing.
 std::string printBubble(std::optional<double> bubble);

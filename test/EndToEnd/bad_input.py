@@ -292,8 +292,10 @@ def cases():
     yield opt("an artifact of a program without a send", 1, "edited.mlir:|'send 1'", "edited.mlir",
               "--emit=ppx", "-o", "out.ppx")
     yield run("two results in one file", 2, "out", "mlp.mlir", "--save=out", "--report=./out")
-    yield run("two results in one file", 2, "--plot|that of --metrics", "mlp.mlir", "--metrics=out", "--plot=./out")
-    for option in "save", "report", "trace", "draw", "metrics":
+    for option in "plot", "draw":
+        yield run("two results in one file", 2, f"--{option}|that of --metrics", "mlp.mlir", "--metrics=out",
+                  f"--{option}=./out")
+    for option in "save", "report", "trace", "metrics":
         for name in "mlp.mlir", "./mlp.mlir", "link.mlir":
             yield run("a result over the model", 2, f"--{option}|{name}|input", "mlp.mlir",
                       f"--{option}={name}")

@@ -174,13 +174,17 @@ public:
         describe("predicted", prediction.stepSeconds, prediction.times));
     if (measured)
       addMeasured(picture);
+    const bool showsAll = measured && ranks.size() <= kMostRanks;
+    if (measured && !showsAll)
+      picture.lines.push_back("rows are of one of the ranks that do the same, "
+                              "of " +
+                              std::to_string(ranks.size()));
     for (uint32_t its = 0; its < players.size(); ++its) {
-      if (!measured || ranks.size() > kMostRanks)
+      if (!showsAll)
         addRows(picture, its, players.ranksOf(its).front());
       picture.memory.push_back(memoryOf(its));
     }
-    for (uint32_t rank = 0;
-         measured && rank < ranks.size() && ranks.size() <= kMostRanks; ++rank)
+    for (uint32_t rank = 0; showsAll && rank < ranks.size(); ++rank)
       addRows(picture, classOf(rank), rank);
     return picture;
   }

@@ -384,8 +384,8 @@ private:
     }
     std::string text =
         svg::label(12, y - 8, "start", kInk,
-                   "memory that is live; the dashed line is what the rank "
-                   "reserves, the dot the peak") +
+                   "predicted memory: what is live, dashed what the rank "
+                   "reserves, the dot is the peak") +
         svg::label(left + width + 8, y - 8, "start", kFaint, "peak");
     for (const MemoryCurve &curve : picture.memory) {
       text += drawCurve(curve, y, most > 0 ? (memoryHeight - 4) / most : 0);

@@ -185,7 +185,7 @@ def check_picture(path, report):
         for rank in 0, report["world"] - 1:
             if percent(report["bubble"]["ranks"][rank][known]) not in rows:
                 yield f"expects a row with the {known} bubble of rank {rank}, got {rows}"
-    if not any(text.startswith("memory") for text in texts):
+    if not any(text.startswith("predicted memory") for text in texts):
         yield f"expects memory over time, got {texts}"
 
 

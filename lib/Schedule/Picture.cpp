@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row's narrow bars of one colour are one path, of a dozen characters each;
-// bars of less than a pixel are added up by columns of one pixel, so that no
-// row takes more than the picture has columns.
+// A bar that is wide enough is an element of its own, which says what it is;
+// the others are strokes (NarrowBars.h).
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Schedule/Picture.h"
+#include "NarrowBars.h"
 #include "pp/Schedule/Looks.h"
 #include "pp/Schedule/Svg.h"
 
@@ -32,70 +32,6 @@ constexpr const char *kInk = "#333333", *kFaint = "#777777",
 double widthOf(const std::string &text) {
   return kCharacter * double(text.size());
 }
-
-/// Horizontal strokes of one colour.
-class Strokes {
-public:
-  void add(const std::string &fill, double x, double y, double width) {
-    paths[fill] += "M" + svg::coordinate(x) + " " + svg::coordinate(y) + "h" +
-                   svg::coordinate(width);
-  }
-
-  std::string draw(double height) const {
-    std::string text;
-    for (const auto &[fill, path] : paths)
-      text += "<path stroke=\"" + fill + "\" stroke-width=\"" +
-              svg::coordinate(height) + "\" d=\"" + path + "\"/>\n";
-    return text;
-  }
-
-private:
-  std::map<std::string, std::string> paths;
-};
-
-/// What lies in columns of one pixel, for bars that are narrower.
-class Columns {
-public:
-  void add(const std::string &fill, double begin, double end) {
-    for (size_t column = size_t(begin); double(column) < end; ++column) {
-      if (column >= columns.size())
-        columns.resize(column + 1);
-      columns[column][fill] +=
-          std::min(end, double(column + 1)) - std::max(begin, double(column));
-    }
-  }
-
-  void draw(double left, double y, Strokes &strokes) const {
-    for (size_t i = 0; i < columns.size();) {
-      const std::string fill = mixtureOf(columns[i]);
-      size_t end = i + 1;
-      while (end < columns.size() && mixtureOf(columns[end]) == fill)
-        ++end;
-      if (!columns[i].empty())
-        strokes.add(fill, left + double(i), y, double(end - i));
-      i = end;
-    }
-  }
-
-private:
-  using Column = std::map<std::string, double>;
-
-  /// Shares are rounded, so that neighbours are often equal.
-  static std::string mixtureOf(const Column &column) {
-    std::string mixture = idleFill;
-    double sum = 1;
-    for (const auto &[fill, share] : column)
-      sum -= share;
-    sum = std::max(0.0, sum);
-    for (const auto &[fill, share] : column) {
-      sum += share;
-      mixture = mix(mixture, fill, std::round(8 * share / sum) / 8);
-    }
-    return mixture;
-  }
-
-  std::vector<Column> columns;
-};
 
 class Drawing {
 public:

@@ -49,8 +49,8 @@ int main(int argc, char **argv) {
   const auto timeline = schedule::simulate(
       *order, {seconds, [](const auto &, const auto &) { return 0.5; }});
   std::printf("%s", schedule::drawText(*order, timeline).c_str());
-  std::printf("step: %.1f ms, idle: %.0f %%\n", timeline.end,
-              100 * timeline.bubble());
+  std::printf("step: %.1f ms, bubble: %s\n", timeline.end,
+              schedule::printBubble(timeline.bubble()).c_str());
   // A product, and an activation that is cheap to compute again.
   const auto kept = pp::fitResiduals(
       {{4096, 1000000, {}, true}, {4096, 10, {0}, true}}, 5000);

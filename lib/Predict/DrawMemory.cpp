@@ -9,14 +9,17 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/MemoryReport.h"
 #include "pp/Predict/Table.h"
+#include "pp/Schedule/Looks.h"
 #include "pp/Schedule/Svg.h"
 #include "pprt/Bytes.h"
+#include "pprt/Program.h"
 
 #include <algorithm>
 #include <cmath>
 
 using namespace pp::predict;
 using namespace pprt;
+namespace schedule = pp::schedule;
 namespace svg = pp::schedule::svg;
 
 namespace {
@@ -26,19 +29,6 @@ constexpr double kTitle = 34, kActions = 18, kFoot = 46;
 constexpr double kCharacter = 6.2;
 constexpr const char *kInk = "#333333", *kFaint = "#777777", *kGrid = "#e4e4e4",
                      *kMark = "#b3001b";
-
-/// The look of an action; those of schedules look alike in all drawings.
-struct PhaseStyle {
-  ppx::Phase phase;
-  const char *label, *fill;
-};
-constexpr PhaseStyle kPhases[] = {
-    {ppx::Phase_prologue, "prologue", "#d9d9d9"},
-    {ppx::Phase_forward, "forward", "#9ecae9"},
-    {ppx::Phase_backward, "backward", "#f4a259"},
-    {ppx::Phase_weight, "weight gradients", "#8fb9a8"},
-    {ppx::Phase_update, "update", "#d6b4d6"},
-};
 
 /// One plot: instructions to the right, bytes upwards.
 class Panel {
@@ -65,13 +55,6 @@ private:
   double y(double bytes) const { return top + kHeight - bytes * scale; }
   double bottom() const { return top + kHeight; }
 
-  static std::string line(double x1, double y1, double x2, double y2,
-                          const char *stroke, const char *more = "") {
-    return "<line x1=\"" + svg::coordinate(x1) + "\" y1=\"" +
-           svg::coordinate(y1) + "\" x2=\"" + svg::coordinate(x2) + "\" y2=\"" +
-           svg::coordinate(y2) + "\" stroke=\"" + stroke + "\"" + more + "/>\n";
-  }
-
   std::string drawTitle() const {
     return "<g font-size=\"14\" font-weight=\"bold\">" +
            svg::label(kLeft, top - kActions - 12, "start", kInk,
@@ -90,7 +73,7 @@ private:
       step *= 2;
     std::string text;
     for (double bytes = 0; bytes <= arena; bytes += step) {
-      text += line(kLeft, y(bytes), kLeft + kWidth, y(bytes), kGrid);
+      text += svg::line(kLeft, y(bytes), kLeft + kWidth, y(bytes), kGrid);
       text += svg::label(kLeft - 8, y(bytes) + 4, "end", kFaint,
                          bytes == 0 ? "0" : printBytes(bytes));
     }
@@ -104,13 +87,13 @@ private:
       const double width = x(part.end) - x(part.first);
       text += svg::rectangle(x(part.first), top - kActions,
                              width > 3 ? width - 1 : width, kActions - 3,
-                             kPhases[part.phase].fill,
+                             schedule::fillOf(phaseLetter(part.phase)).c_str(),
                              "<title>" + part.name + "</title>");
       if (double(part.name.size()) * kCharacter + 2 <= width)
         text += svg::label(x(part.first) + width / 2, top - 7, "middle", kInk,
                            part.name);
       if (&part != &memory.parts.front() && width > 3)
-        text += line(x(part.first), top, x(part.first), bottom(), kGrid);
+        text += svg::line(x(part.first), top, x(part.first), bottom(), kGrid);
     }
     return text;
   }
@@ -169,8 +152,8 @@ private:
   }
 
   std::string drawArena() const {
-    return line(kLeft, y(arena), kLeft + kWidth, y(arena), kInk,
-                " stroke-dasharray=\"5 4\"") +
+    return svg::line(kLeft, y(arena), kLeft + kWidth, y(arena), kInk,
+                     " stroke-dasharray=\"5 4\"") +
            svg::label(kLeft + kWidth, y(arena) - 5, "end", kInk,
                       "arena " + printBytes(arena));
   }
@@ -187,8 +170,8 @@ private:
     const double half = kCharacter * double(what.size()) / 2;
     const double middle = std::clamp(
         at, kLeft + half, std::max(kLeft + half, kLeft + kWidth - half));
-    return line(at, y(double(memory.live)), at, bottom() + 6, kMark,
-                " stroke-width=\"1.5\"") +
+    return svg::line(at, y(double(memory.live)), at, bottom() + 6, kMark,
+                     " stroke-width=\"1.5\"") +
            "<circle cx=\"" + svg::coordinate(at) + "\" cy=\"" +
            svg::coordinate(y(double(memory.live))) + "\" r=\"3.5\" fill=\"" +
            kMark + "\"/>\n" +
@@ -220,7 +203,7 @@ private:
       add(nullptr, "alignment", memory.unused.alignment);
     if (memory.unused.fragmentation())
       add(nullptr, "fragmentation", memory.unused.fragmentation());
-    text += line(left, at - 1, left + kLegend - 24, at - 1, kFaint);
+    text += svg::line(left, at - 1, left + kLegend - 24, at - 1, kFaint);
     at += 3;
     add(nullptr, "peak", memory.use.peak);
     return text;
@@ -236,17 +219,19 @@ private:
 static std::string drawPhases(const MemoryReport &report) {
   std::string text;
   double x = kLeft;
-  for (const PhaseStyle &style : kPhases) {
+  for (ppx::Phase phase : ppx::EnumValuesPhase()) {
     const auto has = [&](const ProgramMemory &memory) {
       return std::any_of(
           memory.parts.begin(), memory.parts.end(),
-          [&](const BodyPart &part) { return part.phase == style.phase; });
+          [&](const BodyPart &part) { return part.phase == phase; });
     };
     if (!std::any_of(report.begin(), report.end(), has))
       continue;
-    text += svg::rectangle(x, 12, 12, 12, style.fill);
-    text += svg::label(x + 17, 22, "start", kInk, style.label);
-    x += 17 + kCharacter * double(std::string(style.label).size()) + 18;
+    const char letter = phaseLetter(phase);
+    const std::string label = schedule::lookOf(letter).label;
+    text += svg::rectangle(x, 12, 12, 12, schedule::fillOf(letter).c_str());
+    text += svg::label(x + 17, 22, "start", kInk, label);
+    x += 17 + kCharacter * double(label.size()) + 18;
   }
   return text;
 }

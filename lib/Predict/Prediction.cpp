@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/Prediction.h"
+#include "CriticalPath.h"
 #include "pprt/Program.h"
 #include "pprt/Target.h"
 
@@ -21,19 +22,22 @@ using namespace pp::predict;
 using namespace pprt;
 namespace schedule = pp::schedule;
 
+/// An entry of the artifact's plan; empty: it has none.
+static std::string_view planValue(const ppx::ArtifactT &artifact,
+                                  const std::string &key) {
+  const std::string_view plan = artifact.plan;
+  const size_t at = plan.find(key + " = \"");
+  if (at == plan.npos)
+    return "";
+  const std::string_view text = plan.substr(at + key.size() + 4);
+  return text.substr(0, text.find('"'));
+}
+
 schedule::Topology pp::predict::topologyOf(const ppx::ArtifactT &artifact) {
   schedule::Topology topology;
-  const std::string_view plan = artifact.plan;
-  auto find = [&](const std::string &key) -> std::string_view {
-    const size_t at = plan.find(key + " = \"");
-    if (at == plan.npos)
-      return "";
-    const std::string_view text = plan.substr(at + key.size() + 4);
-    return text.substr(0, text.find('"'));
-  };
-  if (auto links = schedule::parseLinks(find("links")))
+  if (auto links = schedule::parseLinks(planValue(artifact, "links")))
     topology.links = std::move(*links);
-  if (auto rates = schedule::parseRates(find("rates")))
+  if (auto rates = schedule::parseRates(planValue(artifact, "rates")))
     static_cast<schedule::Rates &>(topology) = *rates;
   return topology;
 }
@@ -150,6 +154,26 @@ static void addSchedule(const Players &players, const Timeline &timeline,
   }
 }
 
+/// What only trains holds residuals.
+static bool hasBackward(const std::vector<schedule::Action> &actions) {
+  return std::any_of(actions.begin(), actions.end(),
+                     [](const schedule::Action &action) {
+                       return action.kind == schedule::Kind::Backward;
+                     });
+}
+
+static void addClasses(const Players &players, const Timeline &timeline,
+                       Prediction &prediction) {
+  const std::vector<RankTimes> times = timesOfPlayers(players, timeline);
+  prediction.times = meanTimes(players, times);
+  for (uint32_t player = 0; player < players.size(); ++player)
+    prediction.classes.push_back(
+        {players.ranksOf(player), times[player],
+         hasBackward(prediction.schedule.ranks[player])
+             ? peakInFlight(prediction.schedule, player)
+             : 0});
+}
+
 static ProgramPrediction describe(const ppx::ArtifactT &artifact,
                                   const Mesh &mesh, size_t index,
                                   const schedule::Topology &topology) {
@@ -185,6 +209,16 @@ MemoryUse pp::predict::memoryOf(const Prediction &prediction,
   return use;
 }
 
+std::optional<Timeline> pp::predict::timelineOf(const Players &players,
+                                                const ppx::ArtifactT &artifact,
+                                                const Mesh &mesh) {
+  const schedule::Topology topology = topologyOf(artifact);
+  return replay(players, [&](Place place) {
+    return secondsOf(artifact, mesh, players.program(place.player),
+                     players.instruction(place), topology);
+  });
+}
+
 Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
                                 const Mesh &mesh) {
   const schedule::Topology topology = topologyOf(artifact);
@@ -194,17 +228,15 @@ Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
     prediction.programs.push_back(describe(artifact, mesh, i, topology));
 
   const Players players = Players::classes(artifact, mesh);
-  const std::optional<Timeline> timeline = replay(players, [&](Place place) {
-    return secondsOf(artifact, mesh, players.program(place.player),
-                     players.instruction(place), topology);
-  });
+  const std::optional<Timeline> timeline = timelineOf(players, artifact, mesh);
   if (!timeline)
     return prediction;
-  prediction.bubble = idleShare(players, *timeline);
-  prediction.travel = travelTime(players, *timeline);
   for (const std::vector<Span> &spans : *timeline)
     for (const Span &span : spans)
       prediction.stepSeconds = std::max(prediction.stepSeconds, span.end);
+  prediction.schedule.name = planValue(artifact, "schedule");
   addSchedule(players, *timeline, prediction);
+  addClasses(players, *timeline, prediction);
+  prediction.criticalPath = findCriticalPath(players, *timeline);
   return prediction;
 }

@@ -25,20 +25,29 @@ Durations Durations::usual() {
           [](const Action &, const Action &) { return 0.0; }};
 }
 
-double Timeline::bubble(unsigned rank) const {
-  if (end <= 0)
-    return 0;
+static double busyTime(const std::vector<TimedAction> &actions) {
   double busy = 0;
-  for (const TimedAction &timed : ranks[rank])
+  for (const TimedAction &timed : actions)
     busy += timed.end - timed.start;
-  return 1 - busy / end;
+  return busy;
 }
 
-double Timeline::bubble() const {
-  double sum = 0;
-  for (unsigned rank = 0; rank < ranks.size(); ++rank)
-    sum += bubble(rank);
-  return ranks.empty() ? 0 : sum / ranks.size();
+/// Sums in different orders: a full rank may seem busier than the step is long.
+static std::optional<double> idleOverBusy(double whole, double busy) {
+  if (busy <= 0)
+    return std::nullopt;
+  return std::max(0.0, whole - busy) / busy;
+}
+
+std::optional<double> Timeline::bubble(unsigned rank) const {
+  return idleOverBusy(end, busyTime(ranks[rank]));
+}
+
+std::optional<double> Timeline::bubble() const {
+  double busy = 0;
+  for (const std::vector<TimedAction> &actions : ranks)
+    busy += busyTime(actions);
+  return idleOverBusy(end * double(ranks.size()), busy);
 }
 
 Timeline pp::schedule::simulate(const Schedule &schedule,

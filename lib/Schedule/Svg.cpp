@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Schedule/Svg.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 using namespace pp::schedule;
@@ -23,6 +25,34 @@ std::string svg::rectangle(double x, double y, double width, double height,
          "\" width=\"" + coordinate(width) + "\" height=\"" +
          coordinate(height) + "\" fill=\"" + fill +
          (content.empty() ? "\"/>\n" : "\">" + content + "</rect>\n");
+}
+
+std::string svg::line(double x1, double y1, double x2, double y2,
+                      const char *stroke, const char *more) {
+  return "<line x1=\"" + coordinate(x1) + "\" y1=\"" + coordinate(y1) +
+         "\" x2=\"" + coordinate(x2) + "\" y2=\"" + coordinate(y2) +
+         "\" stroke=\"" + stroke + "\"" + more + "/>\n";
+}
+
+double svg::roundInterval(double width, double count) {
+  const double rough = width / count;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  for (const double step : {5., 2.})
+    if (step * power <= rough)
+      return step * power;
+  return power;
+}
+
+std::string svg::printTick(double value, double interval) {
+  const int digits = std::max(0, int(-std::floor(std::log10(interval))));
+  const double largest = std::max(std::fabs(value), interval);
+  char text[64];
+  if (digits > 6 || largest >= 1e7)
+    std::snprintf(text, sizeof(text), "%.3g", value);
+  else
+    std::snprintf(text, sizeof(text), "%.*f", digits,
+                  std::fabs(value) < interval / 2 ? 0 : value);
+  return text;
 }
 
 std::string svg::escape(const std::string &text) {

@@ -69,25 +69,6 @@ Timeline lastStep(const Session &session) {
   return since(firstBegin(times), times);
 }
 
-/// Reports the last step as it was; or, if the ranks shared cores, as it would
-/// have been with a core for each. Reports nothing if the program does not end.
-void measureTimes(const Session &session, Report &report) {
-  const Players players = Players::ranks(session.artifact(), session.mesh());
-  std::optional<Timeline> timeline;
-  if (!session.oversubscribed())
-    timeline = lastStep(session);
-  else
-    timeline = replay(players, [&](Place place) {
-      const InstructionTime &time =
-          session.times(place.player, Section::body)[place.index];
-      return double(time.cpu) / 1e9;
-    });
-  if (!timeline)
-    return;
-  report.bubble.measured = idleShare(players, *timeline);
-  report.travel.measured = travelTime(players, *timeline);
-}
-
 /// Returns the send and the receive of a transfer; nothing for a collective.
 std::pair<std::optional<Place>, std::optional<Place>>
 orderTransfer(const Players &players, const std::vector<Place> &commOp) {
@@ -103,6 +84,22 @@ orderTransfer(const Players &players, const std::vector<Place> &commOp) {
 }
 
 } // namespace
+
+std::optional<MeasuredStep> pprt::host::measuredStep(const Session &session) {
+  if (session.isStuck() || !hasTimes(session))
+    return std::nullopt;
+  if (!session.oversubscribed())
+    return MeasuredStep{lastStep(session), /*isReplayed=*/false};
+  std::optional<Timeline> timeline = replay(
+      Players::ranks(session.artifact(), session.mesh()), [&](Place place) {
+        const InstructionTime &time =
+            session.times(place.player, Section::body)[place.index];
+        return double(time.cpu) / 1e9;
+      });
+  if (!timeline)
+    return std::nullopt;
+  return MeasuredStep{std::move(*timeline), /*isReplayed=*/true};
+}
 
 void pprt::host::measure(const Session &session, Report &report) {
   report.device = session.device();
@@ -125,8 +122,13 @@ void pprt::host::measure(const Session &session, Report &report) {
     if (const uint64_t peak = session.measuredPeakBytes(memory.rank))
       memory.measuredPeak = peak;
   report.clockError = session.clockError();
-  if (!report.steps.empty() && hasTimes(session))
-    measureTimes(session, report);
+  const std::optional<MeasuredStep> step =
+      report.steps.empty() ? std::nullopt : measuredStep(session);
+  if (!step)
+    return;
+  const Players players = Players::ranks(session.artifact(), session.mesh());
+  report.times.measuredOf = timesOfPlayers(players, step->timeline);
+  report.times.measured = meanTimes(players, report.times.measuredOf);
 }
 
 uint64_t pprt::host::residentBytes() {

@@ -17,7 +17,7 @@
 using namespace pprt::host;
 using Json = nlohmann::ordered_json;
 
-static constexpr int reportVersion = 2;
+static constexpr int reportVersion = 3;
 
 double pprt::host::quantile(std::vector<double> values, double q) {
   if (values.empty())
@@ -205,8 +205,27 @@ static Json toJson(const std::optional<double> &value) {
   return value ? Json(*value) : Json();
 }
 
-static Json toJson(const pprt::TravelTime &travel) {
-  return {{"exposed", 1e3 * travel.exposed}, {"hidden", 1e3 * travel.hidden}};
+static Json bubbleOf(const pprt::RankTimes &times) {
+  return toJson(times.bubble());
+}
+
+static Json travelOf(const pprt::RankTimes &times) {
+  return {{"exposed", 1e3 * times.exposed}, {"hidden", 1e3 * times.hidden}};
+}
+
+/// What `figure` says of all ranks, and of each.
+static Json toJson(const TimesReport &times,
+                   Json (*figure)(const pprt::RankTimes &)) {
+  Json json = {{"predicted", figure(times.predicted)},
+               {"measured", times.measured ? figure(*times.measured) : Json()},
+               {"ranks", Json::array()}};
+  for (size_t rank = 0; rank < times.predictedOf.size(); ++rank)
+    json["ranks"].push_back({{"rank", rank},
+                             {"predicted", figure(times.predictedOf[rank])},
+                             {"measured", rank < times.measuredOf.size()
+                                              ? figure(times.measuredOf[rank])
+                                              : Json()}});
+  return json;
 }
 
 static Json toJson(const StageReport &stage) {
@@ -214,7 +233,8 @@ static Json toJson(const StageReport &stage) {
           {"ranks", stage.ranks},
           {"parameters", stage.parameters},
           {"compute_ms", stage.computeMs},
-          {"schedule", stage.schedule}};
+          {"schedule", stage.schedule},
+          {"sets_in_flight", stage.setsInFlight}};
 }
 
 std::string pprt::host::printReport(const Report &report) {
@@ -272,17 +292,17 @@ std::string pprt::host::printReport(const Report &report) {
   json["communication"] = Json::array();
   for (const CommunicationReport &communication : report.communication)
     json["communication"].push_back(toJson(communication));
-  json["bubble"] = {{"predicted", report.bubble.predicted},
-                    {"measured", report.bubble.measured
-                                     ? Json(*report.bubble.measured)
-                                     : Json()}};
-  json["communication_ms"] = {{"predicted", toJson(report.travel.predicted)},
-                              {"measured", report.travel.measured
-                                               ? toJson(*report.travel.measured)
-                                               : Json()}};
+  json["bubble"] = toJson(report.times, bubbleOf);
+  json["communication_ms"] = toJson(report.times, travelOf);
   json["clock_error_ms"] =
       report.clockError ? Json(1e3 * *report.clockError) : Json();
   json["predicted_step_ms"] = report.predictedStepMs;
+  json["critical_path"] = Json::array();
+  for (const pprt::PathPart &part : report.criticalPath)
+    json["critical_path"].push_back(
+        {{"stage", part.stage ? Json(*part.stage) : Json()},
+         {"kind", part.kind},
+         {"ms", 1e3 * part.seconds}});
   json["cuts"] = report.cuts;
   json["stages"] = Json::array();
   for (const StageReport &stage : report.stages)

@@ -206,12 +206,14 @@ std::string pprt::unfusedSignature(const ppx::KernelT &kernel) {
   return epilogueSignature(contraction) + '_' + kernelSignature(unfused);
 }
 
-std::string pprt::actionName(const ppx::InstructionT &instruction) {
+char pprt::phaseLetter(ppx::Phase phase) {
   static constexpr char letters[] = {'P', 'F', 'B', 'W', 'U'};
+  return phase >= 0 && size_t(phase) < sizeof(letters) ? letters[phase] : '?';
+}
+
+std::string pprt::actionName(const ppx::InstructionT &instruction) {
   std::string name = std::to_string(instruction.stage);
-  name += instruction.phase >= 0 && size_t(instruction.phase) < sizeof(letters)
-              ? letters[instruction.phase]
-              : '?';
+  name += phaseLetter(instruction.phase);
   if (instruction.micro_batch >= 0)
     name += std::to_string(instruction.micro_batch);
   return name;

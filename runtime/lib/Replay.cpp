@@ -7,7 +7,6 @@
 #include "pprt/RankClasses.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <tuple>
 
@@ -46,6 +45,14 @@ Players Players::classes(const ppx::ArtifactT &artifact, const Mesh &mesh) {
     ++players.weights[players.playerOf[rank]];
   }
   return players;
+}
+
+std::vector<uint32_t> Players::ranksOf(uint32_t player) const {
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < playerOf.size(); ++rank)
+    if (playerOf[rank] == player)
+      ranks.push_back(rank);
+  return ranks;
 }
 
 std::vector<std::vector<Place>> Players::findCommOps() const {
@@ -210,24 +217,4 @@ std::optional<Timeline>
 pprt::replay(const Players &players,
              const std::function<double(Place)> &duration) {
   return Replayer(players, duration).run();
-}
-
-double pprt::idleShare(const Players &players, const Timeline &timeline) {
-  double begin = std::numeric_limits<double>::max(), end = 0, busy = 0,
-         ranks = 0;
-  for (uint32_t player = 0; player < players.size(); ++player) {
-    const InstructionList &body = players.program(player).body;
-    ranks += players.weight(player);
-    for (size_t i = 0; i < body.size(); ++i) {
-      const Span &span = timeline[player][i];
-      begin = std::min(begin, span.begin);
-      end = std::max(end, span.end);
-      const ppx::Opcode opcode = body[i]->opcode;
-      if (opcode == ppx::Opcode_run || opcode == ppx::Opcode_gate)
-        busy += players.weight(player) * (span.end - span.begin);
-    }
-  }
-  const double total = (end - begin) * ranks;
-  // Sums in different orders: a full timeline may seem busier than it is long.
-  return total > 0 ? std::max(0.0, 1 - busy / total) : 0;
 }

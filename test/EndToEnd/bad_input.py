@@ -227,11 +227,13 @@ def cases():
     yield run("no end of devices", 1, "2147483648 positions", "mlp.mlir",
               "--parallelize=dp=16777216 tp=16777216 pp=65536")
     yield run("a key as an option", 2, "'--dp'|--parallelize=", "mlp.mlir", "--dp=2")
-    for option in "save", "report", "trace", "metrics", "plot":
+    for option in "save", "report", "trace", "draw", "metrics", "plot":
         yield run("standard output by a letter", 2, f"--{option}|/dev/stdout|'-'", "mlp.mlir",
                   f"--{option}=-")
     yield run("another format", 2, "'--save'|safetensors|'w.npz'", "mlp.mlir", "--save=w.npz")
-    yield run("another format of a plot", 2, "'--plot'|FILE.svg|'loss.png'", "mlp.mlir", "--plot=loss.png")
+    for option in "plot", "draw":
+        yield run("another format of a picture", 2, f"'--{option}'|FILE.svg|'a.png'", "mlp.mlir",
+                  f"--{option}=a.png")
     yield run("a plot without a step", 2, "'--plot'|--steps", "mlp.mlir", "--plot=loss.svg", "--steps=0")
     yield run("a line for no step", 2, "'--log-every'|at least 1|got 0", "mlp.mlir", "--log-every=0")
     yield run("events in a file", 14, "good.ppx: cannot create the folder", "mlp.mlir", "--quiet",
@@ -262,13 +264,15 @@ def cases():
     yield run("checkpoints in a file", 14, "good.ppx: cannot create", "mlp.mlir", "--quiet", "--checkpoint=good.ppx")
     yield run("a device that is none", 2, "'--device' expects cpu or cuda or null|'abacus'", "mlp.mlir",
               "--device=abacus")
-    for option in ("--verify", "--save=t.safetensors", "--report=t.json", "--data=random", "--plot=t.svg",
+    for option in ("--verify", "--save=t.safetensors", "--report=t.json", "--data=random", "--plot=t.svg", "--draw=t.svg",
                    "--tensorboard=t", "--listen=0", "--log-every=2", "--checkpoint=t", "--resume=t"):
         yield run("values of nothing", 2, f"--device=null|computes nothing|'{option.split('=')[0]}'",
                   "mlp.mlir", "--device=null", option)
     yield run("nothing of nothing", 2, "--dry-run|--device=null", "mlp.mlir", "--device=null",
               "--dry-run")
-    yield run("trace without a step", 2, "--trace|--steps", "mlp.mlir", "--trace=t.json", "--steps=0")
+    for option in "trace", "draw":
+        yield run("a timeline without a step", 2, f"--{option}|--steps", "mlp.mlir", f"--{option}=t.svg",
+                  "--steps=0")
     yield run("steps of no trace", 2, "--trace-steps|'--trace'", "mlp.mlir", "--trace-steps=2")
     yield run("a trace of no steps", 2, "--trace-steps|got 0", "mlp.mlir", "--trace=t.json",
               "--trace-steps=0")
@@ -288,7 +292,9 @@ def cases():
     yield opt("an artifact of a program without a send", 1, "edited.mlir:|'send 1'", "edited.mlir",
               "--emit=ppx", "-o", "out.ppx")
     yield run("two results in one file", 2, "out", "mlp.mlir", "--save=out", "--report=./out")
-    yield run("two results in one file", 2, "--plot|that of --metrics", "mlp.mlir", "--metrics=out", "--plot=./out")
+    for option in "plot", "draw":
+        yield run("two results in one file", 2, f"--{option}|that of --metrics", "mlp.mlir", "--metrics=out",
+                  f"--{option}=./out")
     for option in "save", "report", "trace", "metrics":
         for name in "mlp.mlir", "./mlp.mlir", "link.mlir":
             yield run("a result over the model", 2, f"--{option}|{name}|input", "mlp.mlir",

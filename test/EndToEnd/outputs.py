@@ -33,6 +33,7 @@ WRITERS = [
     ("pp-run", "mlp.mlir", "--quiet", "--steps=1", "--report={}/out.json"),
     ("pp-run", "mlp.mlir", "--quiet", "--steps=1", "--trace={}/out.trace"),
     ("pp-run", "mlp.mlir", "--quiet", "--steps=1", "--plot={}/out.svg"),
+    ("pp-run", "mlp.mlir", "--quiet", "--steps=1", "--draw={}/out.svg"),
 ]
 TO_STANDARD_OUTPUT = [
     ("pp-model", "mlp"), ("pp-model", "--help"), ("pp-opt", "mlp.mlir"), ("pp-opt", "--help"),

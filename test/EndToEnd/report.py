@@ -21,6 +21,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import xml.dom.minidom
 
 MODEL = "gpt --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=256"
 MESH = {"mb": 2, "pp": 2, "dp": 2, "tp": 2}
@@ -96,11 +97,26 @@ def check_report(report, level3):
             yield f"expects columns that add up to almost all of the peak, got {entry}"
         if not columns["activations"] or not columns["gradients"]:
             yield f"expects activations and gradients, got {entry}"
-    if not all(0 < share < 1 for share in report["bubble"].values()):
-        yield f"expects a bubble between 0 and 1, got {report['bubble']}"
-    for known, travel in report["communication_ms"].items():
-        if not travel["exposed"] > 0 or not travel["hidden"] >= 0:
-            yield f"expects {known} messages that take time, got {travel}"
+    bubble, travel = report["bubble"], report["communication_ms"]
+    ranks = list(range(report["world"]))
+    if [its["rank"] for its in bubble["ranks"]] != ranks or \
+            [its["rank"] for its in travel["ranks"]] != ranks:
+        yield f"expects bubble and communication of every rank, got {bubble} and {travel}"
+    for known in "predicted", "measured":
+        # All idle over all busy time: between the bubbles of the ranks.
+        of_ranks = [its[known] for its in bubble["ranks"]]
+        if not 0 < min(of_ranks) <= bubble[known] <= max(of_ranks):
+            yield f"expects a {known} bubble between those of ranks, got {bubble}"
+        if not travel[known]["exposed"] > 0 or not travel[known]["hidden"] >= 0:
+            yield f"expects {known} messages that take time, got {travel[known]}"
+        mean = sum(its[known]["exposed"] for its in travel["ranks"]) / len(ranks)
+        if not math.isclose(mean, travel[known]["exposed"]):
+            yield f"expects the mean of ranks to be {travel[known]}, got {mean}"
+    path = sum(part["ms"] for part in report["critical_path"])
+    if not math.isclose(path, report["predicted_step_ms"]):
+        yield f"expects a critical path of {report['predicted_step_ms']} ms, got {report['critical_path']}"
+    if [stage["sets_in_flight"] for stage in report["stages"]] != [2, 1]:
+        yield f"expects 2 and 1 sets in flight, got {report['stages']}"
     times = sorted(step["ms"] for step in report["steps"][1:])
     whole = sorted(step["ms"] + step["data_ms"] for step in report["steps"][1:])
     if report["step_ms"]["median"] != times[1] or \
@@ -155,6 +171,24 @@ def check_trace(trace, report, level4):
             yield f"expects arrows that lead forwards, got {tail} to {heads[tail['id']]}"
 
 
+def check_picture(path, report):
+    """Each rank has two rows, whose bubbles are those of the report; it is well-formed XML."""
+    texts = [node.firstChild.data for node in xml.dom.minidom.parse(str(path)).getElementsByTagName("text")]
+    def percent(share):
+        return f"{100 * share:.1f}%"
+    for known, row in ("predicted", "rank {}, predicted"), ("measured", "measured"):
+        lines = [text for text in texts if text.startswith(f"{known}: a step of ")]
+        if len(lines) != 1 or f"bubble {percent(report['bubble'][known])}" not in lines[0]:
+            yield f"expects a line with the {known} bubble of {report['bubble']}, got {lines}"
+        rows = [text for at, text in enumerate(texts[1:])
+                if texts[at] == row.format(len(report["bubble"]["ranks"]) - 1) or texts[at] == row.format(0)]
+        for rank in 0, report["world"] - 1:
+            if percent(report["bubble"]["ranks"][rank][known]) not in rows:
+                yield f"expects a row with the {known} bubble of rank {rank}, got {rows}"
+    if not any(text.startswith("predicted memory") for text in texts):
+        yield f"expects memory over time, got {texts}"
+
+
 MEASURED = ("steps", "step_ms", "items_per_s", "start_ms", "compile_ms", "oversubscribed",
             "clock_error_ms")
 
@@ -167,8 +201,9 @@ def check_prediction(dry, report):
     for text in (dry, report):
         for key in MEASURED:
             text.pop(key)
-        text["bubble"].pop("measured")
-        text["communication_ms"].pop("measured")
+        for figure in text["bubble"], text["communication_ms"]:
+            for its in [figure, *figure["ranks"]]:
+                its.pop("measured")
         for entry in text["memory"]:
             entry.pop("measured_peak_bytes")
     for key in dry.keys() | report.keys():
@@ -258,7 +293,7 @@ def main():
             call("pp-opt", "gpt.mlir", f"--pp-parallelize={GOAL} stop-after={level}", "-o",
                  f"{level}.mlir")
         errors = [*check_seeds(run), *check_printed(tools, folder)]
-        run(GOAL)
+        run(GOAL, "--draw=step.svg")
         report = json.loads((folder / "report.json").read_text())
         call("pp-run", "gpt.mlir", f"--parallelize={GOAL}", "--dry-run", "--quiet",
              "--report=dry.json", "--trace=dry-trace.json")
@@ -268,7 +303,8 @@ def main():
                               (folder / "program.mlir").read_text())
         errors += check_trace(json.loads((folder / "dry-trace.json").read_text()), report,
                               (folder / "program.mlir").read_text())
-        errors += [*check_prediction(dry, report), *check_large(tools, folder)]
+        errors += [*check_picture(folder / "step.svg", report),
+                   *check_prediction(dry, report), *check_large(tools, folder)]
         # A sample that has a label for each of its pixels is one sample.
         call("pp-model", "unet", "--width=8", "--image=16", "--batch=4", "-o", "unet.mlir")
         call("pp-run", "unet.mlir", "--steps=2", "--quiet", "--report=unet.json")

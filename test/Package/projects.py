@@ -37,7 +37,7 @@ PROJECTS = (
     ("capi", ["capi", "gpt.mlir", "dq=2"], "unknown key 'dq'; did you mean 'dp'"),
     ("planner", ["planner", "3", "6"],
      r"stage 0: ops 0 to 5\nstage 1: ops 6 to 10\nstage 2: ops 11 to 13\n(stage.*\n){3}"
-     r"step: 480.0 ms, idle: 27 %\nkeeps 4096 bytes, computes 10 FLOPs again"),
+     r"step: 480.0 ms, bubble: 36.4%\nkeeps 4096 bytes, computes 10 FLOPs again"),
     ("planner", ["planner", "100", "1"], "expects at most 14 stages"),
     ("planner", ["planner", "2", "0"], "expects at least 1 stage and 1 micro-batch, got 2 and 0"),
 )

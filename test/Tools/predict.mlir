@@ -41,7 +41,11 @@
 // CHECK: stage1{{ +}}ranks 2-3
 // CHECK: stage 0 |
 // CHECK: stage 1 |
+// CHECK: time{{ +}}bubble{{ +}}exposed messages{{ +}}sets in flight
+// CHECK-NEXT: ranks 0-1{{ +[0-9.]+%.* }}2{{$}}
+// CHECK-NEXT: ranks 2-3{{ +[0-9.]+%.* }}1{{$}}
 // CHECK: step {{.*}}, bubble {{[0-9.]+}}%, communication {{.*}} exposed and {{.*}} hidden{{$}}
+// CHECK-NEXT: critical path: F {{.*}}s, B {{.*}}s, {{.*}}transfers {{.*}}s{{.*}}; stage 1 takes {{.*}}s{{$}}
 // CHECK-NEXT: with devices of 100 GFLOP/s
 func.func @main(%x: tensor<8x4xf32> {pp.role = #pp.role<input>, pp.name = "x"},
                 %a: tensor<4x4xf32> {pp.role = #pp.role<param>, pp.name = "a", pp.init = #pp.init<zeros>},

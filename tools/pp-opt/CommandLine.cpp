@@ -179,8 +179,12 @@ pp::opt::parseCommandLine(int argc, char **argv,
           "(also 8.6 and 8.9), sm_90, sm_100"));
   cl::opt<std::string> drawing(
       "draw-schedule", cl::value_desc("file"),
-      cl::desc("also draw the schedule: FILE.svg, FILE.txt or - (text on "
-               "standard output; the module is written only with -o)"));
+      cl::desc("also draw the schedule: FILE.svg (of programs with times as "
+               "predicted, and memory), FILE.txt or - (text on standard "
+               "output; the module is written only with -o)"));
+  cl::opt<bool> drawsTransfers(
+      "draw-transfers",
+      cl::desc("with --draw-schedule=FILE.svg: a line for each transfer"));
   cl::opt<bool> explanation(
       "pp-explain", cl::desc("print why each collective is there and what it "
                              "costs; the module is written only with -o"));
@@ -300,11 +304,17 @@ pp::opt::parseCommandLine(int argc, char **argv,
       return refuse("--draw-schedule expects FILE.svg, FILE.txt or -");
     result.decisions.wantsDrawing =
         isText ? Decisions::Drawing::Text : Decisions::Drawing::Svg;
+    if (isText && drawsTransfers)
+      return refuse("--draw-transfers expects --draw-schedule=FILE.svg, got '" +
+                    result.drawing + "', which is text");
     if ((result.drawing == result.output ||
          pprt::isSameFile(result.output, result.drawing)) &&
         output.getNumOccurrences())
       return refuse("-o and --draw-schedule expect different files");
   }
+  if (drawsTransfers && !drawing.getNumOccurrences())
+    return refuse("--draw-transfers needs --draw-schedule=FILE.svg");
+  result.decisions.drawsTransfers = drawsTransfers;
   result.decisions.wantsMemory = memory.getNumOccurrences() > 0;
   result.decisions.memoryFile = memory;
   if (!memory.empty()) {

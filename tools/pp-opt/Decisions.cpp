@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: the module after all passes. Out: its plan as a file for plan=FILE, one
-// decision a line, its schedule as a picture in which a forward pass takes one
-// unit of time and a backward pass two, and the predicted needs of its
+// decision a line, its schedule as a picture, and the predicted needs of its
 // programs.
 //
 //===----------------------------------------------------------------------===//
@@ -15,6 +14,7 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanText.h"
+#include "pp/Predict/DrawStep.h"
 #include "pp/Predict/MemoryReport.h"
 #include "pp/Schedule/Simulate.h"
 #include "pp/Target/Artifact.h"
@@ -125,15 +125,27 @@ private:
     return schedule;
   }
 
+  /// A picture of programs shows times as predicted and memory; any other, and
+  /// text, the order alone.
   LogicalResult draw() {
     FailureOr<schedule::Schedule> schedule = findSchedule("--draw-schedule");
     if (failed(schedule))
       return failure();
+    const bool isSvg = decisions->wantsDrawing == Decisions::Drawing::Svg;
+    if (isSvg && !getOperation().getOps<ProgramOp>().empty()) {
+      FailureOr<MeshedArtifact> built = buildMeshedArtifact(getOperation());
+      if (failed(built))
+        return failure();
+      decisions->drawing = predict::drawStep(
+          predict::predict(*built->artifact, built->mesh), *built->artifact,
+          built->mesh, nullptr, decisions->drawsTransfers);
+      return success();
+    }
     schedule::Timeline timeline =
         schedule::simulate(*schedule, schedule::Durations::usual());
-    decisions->drawing = decisions->wantsDrawing == Decisions::Drawing::Svg
-                             ? schedule::drawSvg(*schedule, timeline)
-                             : schedule::drawText(*schedule, timeline);
+    decisions->drawing = isSvg ? schedule::drawSvg(*schedule, timeline,
+                                                   decisions->drawsTransfers)
+                               : schedule::drawText(*schedule, timeline);
     return success();
   }
 

@@ -24,6 +24,7 @@ struct Decisions {
 
   bool wantsPlan = false, wantsSchedule = false;
   Drawing wantsDrawing = Drawing::None;
+  bool drawsTransfers = false;
   bool wantsExplanation = false, wantsPrediction = false, wantsMemory = false,
        wantsShardings = false;
   /// The file of the memory report, whose name says how it is spelled; empty:

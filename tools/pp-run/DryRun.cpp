@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Launch.h"
 #include "Run.h"
+#include "pp/Predict/DrawStep.h"
 #include "pp/Predict/MemoryReport.h"
 #include "pprt/ArgumentParts.h"
 #include "pprt/Backend.h"
@@ -28,10 +29,8 @@ static Status writePredictedTrace(const std::string &path,
                                   const ppx::ArtifactT &artifact,
                                   const Mesh &mesh, const std::string &device) {
   const Players players = Players::ranks(artifact, mesh);
-  const std::optional<Timeline> timeline = replay(players, [&](Place place) {
-    return pp::predict::secondsOf(artifact, mesh, players.program(place.player),
-                                  players.instruction(place), {});
-  });
+  const std::optional<Timeline> timeline =
+      pp::predict::timelineOf(players, artifact, mesh);
   return writeTrace(path, timeline
                               ? makeTrace(players, artifact, *timeline, device)
                               : Trace());
@@ -87,8 +86,8 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
                   "'--code' expects an artifact with compiled kernels, got " +
                       options.input +
                       ", which has none; make one with pp-opt --emit=ppx");
-  for (const std::string &path :
-       {options.report, options.trace, options.code, options.memoryReport})
+  for (const std::string &path : {options.report, options.trace, options.draw,
+                                  options.code, options.memoryReport})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
       return status;
@@ -135,6 +134,12 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
                                     artifact.object.size());
         !status.ok())
       return status;
+  if (!options.draw.empty()) {
+    const std::string text = drawStep(prediction, artifact, *mesh);
+    if (Status status = writeOutput(options.draw, text.data(), text.size());
+        !status.ok())
+      return status;
+  }
   if (!options.trace.empty())
     if (Status status =
             writePredictedTrace(options.trace, artifact, *mesh, options.device);

@@ -43,6 +43,15 @@ const char *readResult(std::string_view text, std::string &field) {
                        : nullptr;
 }
 
+/// A picture; a name without an extension is accepted.
+const char *readPicture(std::string_view text, std::string &field) {
+  const char *misfit = readResult(text, field);
+  const size_t dot = text.find('.', text.rfind('/') + 1);
+  return misfit || dot == text.npos || text.substr(text.rfind('.')) == ".svg"
+             ? misfit
+             : "a name like FILE.svg, the format that it writes";
+}
+
 /// Detects files with the extension of another format; a name without an
 /// extension is accepted.
 bool isOfOtherFormat(std::string_view file) {
@@ -297,13 +306,7 @@ const std::vector<Option> &pp::run::optionTable() {
        needsRun | needsValues},
       {"plot", "FILE.svg",
        "draw the loss over the steps, every minute and at the end",
-       [](std::string_view v, Options &o) {
-         const char *misfit = readResult(v, o.plot);
-         const size_t dot = v.find('.', v.rfind('/') + 1);
-         return misfit || dot == v.npos || v.substr(v.rfind('.')) == ".svg"
-                    ? misfit
-                    : "a name like FILE.svg, the format that it writes";
-       },
+       [](std::string_view v, Options &o) { return readPicture(v, o.plot); },
        needsRun | needsValues},
       {"tensorboard", "FOLDER",
        "write the numbers of every step to a file in FOLDER for TensorBoard",
@@ -333,12 +336,16 @@ const std::vector<Option> &pp::run::optionTable() {
          return readNumber(v, o.traceSteps);
        },
        needsRun | needsValues},
+      {"draw", "FILE.svg",
+       "draw the last step: what each rank computed when, below what was "
+       "predicted, and the memory over time",
+       [](std::string_view v, Options &o) { return readPicture(v, o.draw); },
+       needsValues},
       {"dry-run", "",
        "only check the program and predict a run: memory, communication, "
        "stages, "
-       "schedule and bubble; for an artifact also list its images. --report "
-       "and "
-       "--trace write the prediction",
+       "schedule and bubble; for an artifact also list its images. --report, "
+       "--trace and --draw write the prediction",
        [](std::string_view, Options &o) { return setSwitch(o.dryRun); }},
       {"memory-report", "[FILE]",
        "with --dry-run: print what fills the memory of each rank over a step, "
@@ -421,8 +428,8 @@ const std::vector<Option> &pp::run::optionTable() {
        needsRun | needsValues | needsCompiler},
       {"graph", "on|off",
        "capture the first step as a CUDA graph and launch the graph from then "
-       "on, which costs less host time (default: on, but off with --trace or "
-       "--report, since a graph gives no times of instructions)",
+       "on, which costs less host time (default: on, but off with --trace, "
+       "--draw or --report, since a graph gives no times of instructions)",
        [](std::string_view v, Options &o) { return readOnOff(v, o.graph); },
        needsRun},
       {"hang-timeout", "SECONDS",

@@ -105,8 +105,8 @@ Status checkEvaluation(const Options &result,
                       "instead of the one that trains; leave out "
                       "'--eval-program'");
   for (const char *name :
-       {"data", "steps", "eval-every", "save", "checkpoint", "trace", "fit",
-        "reference", "plot", "tensorboard", "listen", "log-every"})
+       {"data", "steps", "eval-every", "save", "checkpoint", "trace", "draw",
+        "fit", "reference", "plot", "tensorboard", "listen", "log-every"})
     if (seen.count(name))
       return usageError("'--eval-only' trains nothing and so cannot obey '--" +
                         std::string(name) + "', got both");
@@ -175,8 +175,11 @@ Status checkTogether(const Options &result,
                                     : "expects an artifact");
   if (result.verify && result.steps == 0)
     return usageError("'--verify' expects --steps of at least 1, got 0");
-  if (!result.trace.empty() && result.steps == 0 && !result.dryRun)
-    return usageError("'--trace' expects --steps of at least 1, got 0");
+  for (const auto &[name, file] :
+       {std::pair("--trace", result.trace), {"--draw", result.draw}})
+    if (!file.empty() && result.steps == 0 && !result.dryRun)
+      return usageError("'" + std::string(name) +
+                        "' expects --steps of at least 1, got 0");
   if (!result.plot.empty() && result.steps == 0)
     return usageError("'--plot' expects --steps of at least 1, got 0");
   if (seen.count("log-every") && result.logEvery == 0)
@@ -230,9 +233,11 @@ Status checkTogether(const Options &result,
     return status;
   if (result.graph && !pprt::findBackend(result.device)->hasStreams)
     return usageError("'--graph' needs '--device=cuda', got " + result.device);
-  if (result.graph.value_or(false) && !result.trace.empty())
-    return usageError("'--trace' needs '--graph=off': a graph gives no times "
-                      "of instructions");
+  if (result.graph.value_or(false) &&
+      !(result.trace.empty() && result.draw.empty()))
+    return usageError(
+        "'" + std::string(result.trace.empty() ? "--draw" : "--trace") +
+        "' needs '--graph=off': a graph gives no times of instructions");
   if (result.device != "null")
     return {};
   if (result.dryRun)

@@ -39,7 +39,8 @@ struct Options {
   /// Whether the command line says so.
   bool givesSeed = false;
   /// Files; empty: none.
-  std::string parameters, save, report, trace, metrics, plot, reference, code;
+  std::string parameters, save, report, trace, draw, metrics, plot, reference,
+      code;
   /// Folders; empty: none.
   std::string checkpoint, resume, tensorboard;
   /// Where the last step can be asked for.

@@ -80,7 +80,8 @@ Status pp::run::checkOverwrites(const Options &options,
       {"--save", options.save},       {"--report", options.report},
       {"--trace", options.trace},     {"--metrics", options.metrics},
       {"--plot", options.plot},       {"--memory-report", options.memoryReport},
-      {"--predict", options.predict}, {"--code", options.code}};
+      {"--predict", options.predict}, {"--code", options.code},
+      {"--draw", options.draw}};
   std::vector<NamedFile> inputs = inputsOf(options);
   inputs.push_back({"the plan", planFile});
   auto refuse = [](const NamedFile &output, const std::string &other) {

@@ -39,30 +39,6 @@ struct Range {
   double least, most;
 };
 
-/// The largest of 1, 2, 5, 10, ... times a power of ten with at least
-/// `count` of it in `width`.
-double roundInterval(double width, double count) {
-  const double rough = width / count;
-  const double power = std::pow(10, std::floor(std::log10(rough)));
-  for (const double step : {5., 2.})
-    if (step * power <= rough)
-      return step * power;
-  return power;
-}
-
-/// Digits behind the point as the interval has them, or a power of ten.
-std::string printTick(double value, double interval) {
-  const int digits = std::max(0, int(-std::floor(std::log10(interval))));
-  const double largest = std::max(std::fabs(value), interval);
-  char text[64];
-  if (digits > 6 || largest >= 1e7)
-    std::snprintf(text, sizeof(text), "%.3g", value);
-  else
-    std::snprintf(text, sizeof(text), "%.*f", digits,
-                  std::fabs(value) < interval / 2 ? 0 : value);
-  return text;
-}
-
 class Drawing {
 public:
   Drawing(const Curve &loss, const Curve &eval)
@@ -151,21 +127,21 @@ private:
 
   std::string drawGrid() const {
     std::string text;
-    const double up = roundInterval(values.most - values.least, 4);
+    const double up = svg::roundInterval(values.most - values.least, 4);
     for (double i = std::ceil(values.least / up); i * up <= values.most; ++i) {
       text += line(kLeft, y(i * up), kLeft + kWidth, y(i * up), kGrid);
       text += svg::label(kLeft - 8, y(i * up) + 4, "end", kFaint,
-                         printTick(i * up, up));
+                         svg::printTick(i * up, up));
     }
     // Steps are whole.
     const double right =
-        std::max(1., roundInterval(steps.most - steps.least, 5));
+        std::max(1., svg::roundInterval(steps.most - steps.least, 5));
     for (double i = std::ceil(steps.least / right); i * right <= steps.most;
          ++i) {
       const double at = x(i * right);
       text += line(at, kTop + kHeight, at, kTop + kHeight + 4, kFaint);
       text += svg::label(at, kTop + kHeight + 18, "middle", kFaint,
-                         printTick(i * right, right));
+                         svg::printTick(i * right, right));
     }
     return text +
            line(kLeft, kTop + kHeight, kLeft + kWidth, kTop + kHeight, kFaint) +

@@ -16,16 +16,22 @@ namespace schedule = pp::schedule;
 
 static StageReport describe(const Prediction &prediction, size_t index) {
   const ProgramPrediction &program = prediction.programs[index];
-  StageReport stage = {program.name, program.ranks, program.parameters,
-                       1e3 * program.computeSeconds, ""};
-  // With a row for each rank instead, one of the program's serves.
-  const auto &rows = prediction.schedule.ranks;
-  const size_t row =
-      rows.size() == prediction.programs.size() ? index : program.ranks.front();
-  if (row < rows.size())
-    for (const schedule::Action &action : rows[row])
+  StageReport stage = {program.name,
+                       program.ranks,
+                       program.parameters,
+                       1e3 * program.computeSeconds,
+                       "",
+                       0};
+  // One class of the program's ranks serves.
+  for (size_t row = 0; row < prediction.classes.size(); ++row) {
+    const ClassPrediction &its = prediction.classes[row];
+    if (its.ranks.front() != program.ranks.front())
+      continue;
+    stage.setsInFlight = its.setsInFlight;
+    for (const schedule::Action &action : prediction.schedule.ranks[row])
       stage.schedule +=
           (stage.schedule.empty() ? "" : " ") + schedule::print(action);
+  }
   return stage;
 }
 
@@ -46,6 +52,10 @@ void pp::run::reportPrediction(const ppx::ArtifactT &artifact, const Mesh &mesh,
   }
   report.predictedStepMs = 1e3 * prediction.stepSeconds;
   report.cuts = prediction.cuts;
-  report.bubble.predicted = prediction.bubble;
-  report.travel.predicted = prediction.travel;
+  report.times.predicted = prediction.times;
+  report.times.predictedOf.resize(report.world);
+  for (const ClassPrediction &its : prediction.classes)
+    for (uint32_t rank : its.ranks)
+      report.times.predictedOf[rank] = its.times;
+  report.criticalPath = prediction.criticalPath;
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Results.h"
 #include "Run.h"
+#include "pp/Predict/DrawStep.h"
 #include "pprt/Bytes.h"
 #include "pprt/Files.h"
 #include "pprt/host/Parameters.h"
@@ -26,8 +27,8 @@ Status pp::run::checkResults(const Options &options,
     if (Status status = checkSavable(options.save, artifact); !status.ok())
       return status;
   for (const std::string &path :
-       {options.save, options.report, options.trace, options.metrics,
-        options.plot, options.predict})
+       {options.save, options.report, options.trace, options.draw,
+        options.metrics, options.plot, options.predict})
     if (Status status = path.empty() ? Status() : checkWritable(path);
         !status.ok())
       return status;
@@ -43,10 +44,21 @@ static std::string withSize(const std::string &path) {
   return path + (error || !bytes ? "" : " (" + printBytes(double(bytes)) + ")");
 }
 
+/// As predicted only, if the last step did not end or was not timed.
+static Status drawLastStep(const std::string &path, const Session &session,
+                           const pp::predict::Prediction &prediction) {
+  const std::optional<MeasuredStep> measured = measuredStep(session);
+  const std::string text =
+      drawStep(prediction, session.artifact(), session.mesh(),
+               measured ? &*measured : nullptr);
+  return writeFile(path, text.data(), text.size());
+}
+
 Status pp::run::writeResults(const Options &options, const Session &session,
                              const World &world, const Report &report,
-                             const LastSteps *lastSteps, Sinks &sinks,
-                             std::vector<std::string> &written) {
+                             const LastSteps *lastSteps,
+                             const pp::predict::Prediction &prediction,
+                             Sinks &sinks, std::vector<std::string> &written) {
   const bool tells = world.process() == 0;
   Status status;
   const auto note = [&](const Status &its, const std::string &name) {
@@ -68,6 +80,8 @@ Status pp::run::writeResults(const Options &options, const Session &session,
                     lastSteps ? lastSteps->trace(session, report.checkpoints)
                               : traceLastStep(session, report.checkpoints)),
          options.trace);
+  if (!options.draw.empty())
+    note(drawLastStep(options.draw, session, prediction), options.draw);
   status = join(status, sinks.finish());
   for (const std::string &file : sinks.files())
     written.push_back(file);

@@ -10,6 +10,7 @@
 #define PP_RUN_RESULTS_H
 
 #include "Sinks.h"
+#include "pp/Predict/Prediction.h"
 #include "pprt/World.h"
 #include "pprt/host/Measure.h"
 #include "pprt/host/Report.h"
@@ -21,13 +22,14 @@ pprt::Status checkResults(const Options &options,
                           const pprt::ppx::ArtifactT &artifact);
 
 /// Writes every output that can be written, even if others fail, in process 0,
-/// to which the others send their data. Adds the names of those that are whole
-/// to `written`.
+/// to which the others send their data, and which has the prediction. Adds the
+/// names of those that are whole to `written`.
 pprt::Status writeResults(const Options &options, const pprt::Session &session,
                           const pprt::World &world,
                           const pprt::host::Report &report,
-                          const pprt::host::LastSteps *lastSteps, Sinks &sinks,
-                          std::vector<std::string> &written);
+                          const pprt::host::LastSteps *lastSteps,
+                          const pp::predict::Prediction &prediction,
+                          Sinks &sinks, std::vector<std::string> &written);
 
 /// `wrote gpt.safetensors (1.2 MiB), run.jsonl`, or nothing.
 std::string printWritten(const std::vector<std::string> &written);

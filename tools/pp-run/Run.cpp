@@ -509,10 +509,13 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   if (!keeps)
     results.save.clear();
   const bool isMeasured = (*session)->collect().ok();
-  if (!isMeasured)
+  if (!isMeasured) {
     results.trace.clear();
+    results.draw.clear();
+  }
+  pp::predict::Prediction prediction;
   if (tells) {
-    pp::predict::Prediction prediction =
+    prediction =
         pp::predict::predict((*session)->artifact(), (*session)->mesh());
     prediction.staging =
         stagingOf((*session)->transportModel(), (*session)->artifact());
@@ -524,8 +527,8 @@ Status runIn(std::shared_ptr<World> world, Options options) {
   if (report.clockError && kept)
     report.clockError = std::max(*report.clockError, kept->clockError());
   std::vector<std::string> written;
-  const Status wrote = agree(
-      writeResults(results, **session, *world, report, kept, sinks, written));
+  const Status wrote = agree(writeResults(results, **session, *world, report,
+                                          kept, prediction, sinks, written));
   const bool hasPredicted =
       report.evaluation ||
       (!report.steps.empty() && report.steps.back().step == options.steps &&

@@ -48,7 +48,8 @@ pprt::Status checkOverwrites(const Options &options,
                              const std::string &planFile);
 
 /// `pp-run --dry-run`: prints to `out`, unless told to be quiet, what a step of
-/// the program needs, and writes the files of --report, --trace and --code.
+/// the program needs, and writes the files of --report, --trace, --draw and
+/// --code.
 /// Allocates nothing of the size of the model. `checked` says whether the
 /// program may run, `staging` is stagingOf(). A program that exceeds the memory
 /// limit is shown before it is refused.

@@ -234,8 +234,8 @@ pp::run::createSession(const Compiled &program, const Start &start) {
   sessionOptions.hangTimeoutSeconds = double(start.options.hangTimeoutSeconds);
   sessionOptions.isInterrupted = interrupted;
   const Options &its = start.options;
-  sessionOptions.graph =
-      its.graph.value_or(its.trace.empty() && its.report.empty());
+  sessionOptions.graph = its.graph.value_or(
+      its.trace.empty() && its.draw.empty() && its.report.empty());
   Expected<std::unique_ptr<Session>> session =
       Session::create(program.artifact, sessionOptions);
   if (!session)

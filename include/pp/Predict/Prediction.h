@@ -15,7 +15,7 @@
 #include "pprt/Communication.h"
 #include "pprt/DeviceMemory.h"
 #include "pprt/MemoryUse.h"
-#include "pprt/Replay.h"
+#include "pprt/RankTimes.h"
 
 #include <string>
 #include <vector>
@@ -35,17 +35,28 @@ struct ProgramPrediction {
   double computeSeconds = 0;
 };
 
+/// The prediction for ranks of one program that do the same at the same time.
+struct ClassPrediction {
+  std::vector<uint32_t> ranks;
+  pprt::RankTimes times;
+  /// The most micro-batches whose residuals are held at once.
+  unsigned setsInFlight = 0;
+};
+
 struct Prediction {
   std::vector<ProgramPrediction> programs;
   /// Staging bytes by rank; empty if no rank has any.
   std::vector<uint64_t> staging;
   /// The plan's cuts: where stages 1, 2, ... begin.
   std::vector<uint64_t> cuts;
-  /// Idle share of the compute queues in a step.
-  double bubble = 0;
-  pprt::TravelTime travel;
+  /// The mean of all ranks.
+  pprt::RankTimes times;
   double stepSeconds = 0;
-  /// Forward and backward actions, a row for each program.
+  /// A longest chain of instructions that wait for each other, by what they do:
+  /// the largest part first.
+  std::vector<pprt::PathPart> criticalPath;
+  std::vector<ClassPrediction> classes;
+  /// Forward and backward actions, a row for each class.
   schedule::Schedule schedule;
   schedule::Timeline timeline;
 };
@@ -59,6 +70,11 @@ double secondsOf(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
                  const pprt::ppx::ProgramT &program,
                  const pprt::ppx::InstructionT &instruction,
                  const schedule::Topology &topology);
+
+/// When each instruction runs. Nothing for a program that does not end.
+std::optional<pprt::Timeline> timelineOf(const pprt::Players &players,
+                                         const pprt::ppx::ArtifactT &artifact,
+                                         const pprt::Mesh &mesh);
 
 Prediction predict(const pprt::ppx::ArtifactT &artifact,
                    const pprt::Mesh &mesh);

@@ -52,10 +52,11 @@ struct Timeline {
   /// The end of the last action.
   double end = 0;
 
-  /// The share of [0, end] in which a rank computes nothing.
-  double bubble(unsigned rank) const;
-  /// The mean of that share over all ranks.
-  double bubble() const;
+  /// The time of [0, end] in which a rank is idle over that in which it
+  /// computes; nothing if it computes nothing. docs/Schedules.md defines it.
+  std::optional<double> bubble(unsigned rank) const;
+  /// All idle time of all ranks over all busy time.
+  std::optional<double> bubble() const;
 };
 
 /// Runs the schedule in virtual time. Actions of a rank run one at a time, in
@@ -66,12 +67,20 @@ Timeline simulate(const Schedule &schedule, const Durations &durations);
 
 /// A drawing of one line per rank, at most about `columns` characters wide,
 /// idle time as dots. Actions too narrow for their names show their kind only.
+/// `tellsBubbles`: each line ends with the rank's bubble.
 std::string drawText(const Schedule &schedule, const Timeline &timeline,
-                     unsigned columns = 160);
+                     unsigned columns = 160, bool tellsBubbles = true);
 
-/// A self-contained SVG document: a row per rank, time to the right, a legend
-/// and the idle share of each rank.
-std::string drawSvg(const Schedule &schedule, const Timeline &timeline);
+/// The same as a Picture, in SVG; `timeline` has Durations::usual().
+/// `drawsTransfers`: with a line for each.
+std::string drawSvg(const Schedule &schedule, const Timeline &timeline,
+                    bool drawsTransfers = false);
+
+/// `75.0%`, or `-` for nothing.
+std::string printBubble(std::optional<double> bubble);
+
+/// `1f1b, 4 stages, 8 micro-batches`.
+std::string describe(const Schedule &schedule);
 
 } // namespace pp::schedule
 

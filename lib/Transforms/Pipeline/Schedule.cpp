@@ -47,9 +47,8 @@ void remarkSchedule(func::FuncOp main, const schedule::Schedule &schedule) {
         << remark::metric(
                "most_in_flight",
                std::to_string(schedule::peakInFlight(schedule, position)))
-        << remark::metric(
-               "ideal_bubble",
-               llvm::formatv("{0:P1}", timeline.bubble(position)).str());
+        << remark::metric("ideal_bubble",
+                          schedule::printBubble(timeline.bubble(position)));
 }
 
 /// Ops of levels 1 and 2, or fragments.

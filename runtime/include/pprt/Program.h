@@ -72,6 +72,8 @@ std::string kernelSignature(const ppx::KernelT &kernel);
 /// `kernel`, the contraction that has them, calls them.
 std::string unfusedSignature(const ppx::KernelT &kernel);
 
+/// Returns the letter of a phase in the names of actions.
+char phaseLetter(ppx::Phase phase);
 /// Spells an action as in schedules: `0F3` is stage 0, forward, micro-batch 3;
 /// P(rologue), F(orward), B(ackward), W(eight gradient), U(pdate).
 std::string actionName(const ppx::InstructionT &instruction);

@@ -28,6 +28,14 @@ struct Span {
 /// By player, then by instruction of the body.
 using Timeline = std::vector<std::vector<Span>>;
 
+/// A step of all ranks as a run measured it, in seconds from its begin.
+struct MeasuredStep {
+  Timeline timeline;
+  /// Whether it is as it would have been with a core for each rank: replayed
+  /// from the processor times of ranks that shared cores.
+  bool isReplayed = false;
+};
+
 /// An instruction of a player's body.
 struct Place {
   uint32_t player = 0;
@@ -50,6 +58,8 @@ public:
   }
   /// Returns the number of ranks that a player represents.
   uint32_t weight(uint32_t player) const { return weights[player]; }
+  /// Returns these ranks, in ascending order.
+  std::vector<uint32_t> ranksOf(uint32_t player) const;
   const ppx::InstructionT &instruction(Place place) const {
     return *bodies[place.player]->body[place.index];
   }
@@ -74,18 +84,6 @@ private:
 /// passed the checks.
 std::optional<Timeline> replay(const Players &players,
                                const std::function<double(Place)> &duration);
-
-/// Returns the share of time in which the compute queues are idle.
-double idleShare(const Players &players, const Timeline &timeline);
-
-/// Seconds in which messages of a rank travel: from the moment all members are
-/// there to the end. They are hidden while the rank computes, else exposed.
-struct TravelTime {
-  double exposed = 0, hidden = 0;
-};
-
-/// Returns the mean over all ranks.
-TravelTime travelTime(const Players &players, const Timeline &timeline);
 
 } // namespace pprt
 #pragma GCC visibility pop

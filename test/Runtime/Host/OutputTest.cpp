@@ -48,17 +48,19 @@ TEST(Report, HasTheKeysOfVersion1) {
        {{CommunicationKind::all_reduce, {"tp"}, 2, 64, 96},
         {CommunicationKind::all_reduce, {"dp", "tp"}, 1, 4, 6},
         {CommunicationKind::send, {"pp"}, 3, 12, 12}}}};
-  report.bubble = BubbleReport{0.25, 0.5};
-  report.travel.predicted = {0.5, 0.25};
-  report.travel.measured = {{0.75, 0.125}};
+  report.times.predicted = {4, 1, 0.5, 0.25};
+  report.times.measured = {{4, 2, 0.75, 0.125}};
+  report.times.predictedOf = {{0, 5, 1, 0}, {4, 6, 0, 0.5}};
+  report.times.measuredOf = {{1, 3, 0, 0}, {5, 0, 0, 0}};
   report.clockError = 0.25e-3;
   report.predictedStepMs = 12;
+  report.criticalPath = {{0, "B", 8e-3}, {{}, "transfers", 4e-3}};
   report.cuts = {7};
-  report.stages = {{"stage0", {0, 1}, {"w", "b"}, 1.5, "0F0 0B0"}};
+  report.stages = {{"stage0", {0, 1}, {"w", "b"}, 1.5, "0F0 0B0", 1}};
   report.verify = VerifyReport{true,  "exact", "interpreter", 1e-12,
                                2e-12, 3e-12,   std::nullopt,  5e-12};
   EXPECT_EQ(parse(printReport(report)), parse(R"({
-    "version": 2, "world": 8, "threads_per_rank": 3, "device": "cpu", "oversubscribed": true,
+    "version": 3, "world": 8, "threads_per_rank": 3, "device": "cpu", "oversubscribed": true,
     "steps": [{"step": 1, "loss": 5.5, "ms": 900.0, "data_ms": 0.0},
               {"step": 2, "loss": 5.25, "ms": 10.0, "data_ms": 5.0},
               {"step": 3, "loss": 5.0, "ms": 20.0, "data_ms": 5.0},
@@ -86,12 +88,21 @@ TEST(Report, HasTheKeysOfVersion1) {
          "wire_bytes": 6},
         {"kind": "send", "axes": ["pp"], "count": 3, "bytes": 12,
          "wire_bytes": 12}]}],
-    "bubble": {"predicted": 0.25, "measured": 0.5},
+    "bubble": {"predicted": 0.25, "measured": 0.5,
+      "ranks": [{"rank": 0, "predicted": null, "measured": 3.0},
+                {"rank": 1, "predicted": 1.5, "measured": 0.0}]},
     "communication_ms": {"predicted": {"exposed": 500.0, "hidden": 250.0},
-                         "measured": {"exposed": 750.0, "hidden": 125.0}},
-    "clock_error_ms": 0.25, "predicted_step_ms": 12.0, "cuts": [7],
+                         "measured": {"exposed": 750.0, "hidden": 125.0},
+      "ranks": [{"rank": 0, "predicted": {"exposed": 1000.0, "hidden": 0.0},
+                 "measured": {"exposed": 0.0, "hidden": 0.0}},
+                {"rank": 1, "predicted": {"exposed": 0.0, "hidden": 500.0},
+                 "measured": {"exposed": 0.0, "hidden": 0.0}}]},
+    "clock_error_ms": 0.25, "predicted_step_ms": 12.0,
+    "critical_path": [{"stage": 0, "kind": "B", "ms": 8.0},
+                      {"stage": null, "kind": "transfers", "ms": 4.0}],
+    "cuts": [7],
     "stages": [{"name": "stage0", "ranks": [0, 1], "parameters": ["w", "b"],
-                "compute_ms": 1.5, "schedule": "0F0 0B0"}],
+                "compute_ms": 1.5, "schedule": "0F0 0B0", "sets_in_flight": 1}],
     "verify": {"ok": true, "class": "exact", "judge": "interpreter", "loss": 1e-12,
                "gradients": 2e-12, "parameters": 3e-12,
                "parameters_by_learning_rate": false, "states": null, "metrics": 5e-12}})"));

@@ -5,9 +5,9 @@
 // A replay of one rank of each class equals a replay of all ranks.
 //
 //===----------------------------------------------------------------------===//
-#include "pprt/Replay.h"
 #include "Pipelines.h"
 #include "pprt/Checks.h"
+#include "pprt/RankTimes.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ namespace {
 
 struct Played {
   uint32_t players = 0;
-  double end = 0, idle = 0, exposed = 0, hidden = 0;
+  double end = 0;
+  RankTimes times;
 };
 
 /// Durations depend on the program only.
@@ -44,10 +45,7 @@ Played play(const ppx::ArtifactT &artifact, const Mesh &mesh, bool all) {
   for (const std::vector<Span> &spans : *timeline)
     for (const Span &span : spans)
       result.end = std::max(result.end, span.end);
-  result.idle = idleShare(players, *timeline);
-  const TravelTime travel = travelTime(players, *timeline);
-  result.exposed = travel.exposed;
-  result.hidden = travel.hidden;
+  result.times = meanTimes(players, timesOfPlayers(players, *timeline));
   return result;
 }
 
@@ -59,9 +57,9 @@ void expectEqual(const ppx::ArtifactT &artifact, uint32_t players) {
   const Played few = play(artifact, *mesh, false);
   EXPECT_EQ(few.players, players);
   EXPECT_EQ(few.end, all.end);
-  EXPECT_NEAR(few.idle, all.idle, 1e-12);
-  EXPECT_NEAR(few.exposed, all.exposed, 1e-9);
-  EXPECT_NEAR(few.hidden, all.hidden, 1e-9);
+  EXPECT_NEAR(*few.times.bubble(), *all.times.bubble(), 1e-9);
+  EXPECT_NEAR(few.times.exposed, all.times.exposed, 1e-9);
+  EXPECT_NEAR(few.times.hidden, all.times.hidden, 1e-9);
 }
 
 PipelineShape shapeOf(uint32_t stages, uint32_t replicas) {
@@ -97,5 +95,39 @@ TEST(Replay, OfManyShapes) {
     const Expected<Mesh> mesh = Mesh::create(artifact.axes);
     makePrivateProgram(artifact, uint32_t(random() % mesh->worldSize()));
     expectEqual(artifact, Players::classes(artifact, *mesh).size());
+  }
+}
+
+// Two ranks of one second each, one after the other: as much idle as busy time.
+// The bubble of all counts a rank that computes nothing; its own is none.
+TEST(RankTimes, BubbleIsIdleOverBusyTime) {
+  ppx::ArtifactT artifact = makePipeline(shapeOf(2, 1));
+  const Expected<Mesh> mesh = Mesh::create(artifact.axes);
+  ASSERT_TRUE(mesh);
+  const Players players = Players::ranks(artifact, *mesh);
+  struct {
+    double seconds[2];
+    std::optional<double> bubbles[2], whole;
+  } const cases[] = {{{1, 3}, {3, 1. / 3}, 1},
+                     {{0, 2}, {std::nullopt, 0}, 1},
+                     {{0, 0}, {std::nullopt, std::nullopt}, std::nullopt}};
+  for (const auto &its : cases) {
+    Timeline timeline(2);
+    double begin = 0;
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+      // The first kernel takes all of the rank's time.
+      bool isFirst = true;
+      for (const auto &instruction : players.program(rank).body) {
+        const bool takes = instruction->opcode == ppx::Opcode_run &&
+                           std::exchange(isFirst, false);
+        const double end = begin + (takes ? its.seconds[rank] : 0);
+        timeline[rank].push_back({begin, end});
+        begin = end;
+      }
+    }
+    const std::vector<RankTimes> times = timesOfPlayers(players, timeline);
+    for (uint32_t rank = 0; rank < 2; ++rank)
+      EXPECT_EQ(times[rank].bubble(), its.bubbles[rank]);
+    EXPECT_EQ(meanTimes(players, times).bubble(), its.whole);
   }
 }

@@ -23,6 +23,10 @@ namespace pprt::host {
 /// Communication, stages and predicted times come from a predictor.
 void measure(const Session &session, Report &report);
 
+/// Returns the last step; nothing without a whole one whose instructions were
+/// timed, and of a program that does not end.
+std::optional<MeasuredStep> measuredStep(const Session &session);
+
 /// Memory of this process in the machine's RAM, in bytes; 0: unknown. Takes
 /// microseconds.
 uint64_t residentBytes();

@@ -13,7 +13,7 @@
 #include "pprt/DeviceMemory.h"
 #include "pprt/Execution.h"
 #include "pprt/MemoryUse.h"
-#include "pprt/Replay.h"
+#include "pprt/RankTimes.h"
 #include "pprt/Status.h"
 
 #include <cstdint>
@@ -70,16 +70,13 @@ struct CommunicationReport {
   std::vector<Traffic> traffic;
 };
 
-/// Idle shares of the compute queues.
-struct BubbleReport {
-  double predicted = 0;
-  std::optional<double> measured;
-};
-
-/// Time in which messages travel, the mean over all ranks.
-struct TravelReport {
-  TravelTime predicted;
-  std::optional<TravelTime> measured;
+/// How ranks spend the seconds of a step.
+struct TimesReport {
+  /// Of the mean of all ranks.
+  RankTimes predicted;
+  std::optional<RankTimes> measured;
+  /// By rank; without measured ones if nothing was measured.
+  std::vector<RankTimes> predictedOf, measuredOf;
 };
 
 /// The common data of all ranks of one program.
@@ -91,6 +88,8 @@ struct StageReport {
   double computeMs = 0;
   /// Actions in order: `0F0 0F1 0B0 ...`.
   std::string schedule;
+  /// The most micro-batches whose residuals a rank holds at once.
+  unsigned setsInFlight = 0;
 };
 
 /// Largest errors of each kind of value, relative to the largest value of its
@@ -143,11 +142,12 @@ struct Report {
   /// Unfused products on process 0's devices.
   std::vector<UnfusedProduct> unfusedProducts;
   std::vector<CommunicationReport> communication;
-  BubbleReport bubble;
-  TravelReport travel;
+  TimesReport times;
   /// Largest error of times of one device against those of another, in seconds.
   std::optional<double> clockError;
   double predictedStepMs = 0;
+  /// The largest part first; they add up to the predicted step.
+  std::vector<pprt::PathPart> criticalPath;
   /// Forward ops at which stages 1, 2, ... begin, as the plan counts them.
   std::vector<uint64_t> cuts;
   std::vector<StageReport> stages;

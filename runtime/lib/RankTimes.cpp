@@ -1,4 +1,4 @@
-//===- Overlap.cpp - communication hidden behind kernels ------------------===//
+//===- RankTimes.cpp - how ranks spend a step -----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -7,10 +7,11 @@
 // the two kinds distinguished here.
 //
 //===----------------------------------------------------------------------===//
+#include "pprt/RankTimes.h"
 #include "pprt/Program.h"
-#include "pprt/Replay.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace pprt;
 
@@ -50,7 +51,23 @@ static double commonLength(const std::vector<Span> &a,
   return length;
 }
 
-TravelTime pprt::travelTime(const Players &players, const Timeline &timeline) {
+/// Returns the time from the first begin to the last end.
+static double lengthOfStep(const Timeline &timeline) {
+  double begin = std::numeric_limits<double>::max(), end = 0;
+  for (const std::vector<Span> &spans : timeline)
+    for (const Span &span : spans) {
+      begin = std::min(begin, span.begin);
+      end = std::max(end, span.end);
+    }
+  return std::max(0.0, end - begin);
+}
+
+std::optional<double> RankTimes::bubble() const {
+  return busy > 0 ? std::optional<double>(idle / busy) : std::nullopt;
+}
+
+std::vector<RankTimes> pprt::timesOfPlayers(const Players &players,
+                                            const Timeline &timeline) {
   std::vector<std::vector<Span>> travels(players.size());
   for (const std::vector<Place> &commOp : players.findCommOps()) {
     double begin = 0;
@@ -60,8 +77,8 @@ TravelTime pprt::travelTime(const Players &players, const Timeline &timeline) {
       travels[place.player].push_back(
           {begin, std::max(begin, timeline[place.player][place.index].end)});
   }
-  TravelTime sum;
-  double ranks = 0;
+  const double whole = lengthOfStep(timeline);
+  std::vector<RankTimes> times(players.size());
   for (uint32_t player = 0; player < players.size(); ++player) {
     std::vector<Span> kernels;
     const InstructionList &body = players.program(player).body;
@@ -69,12 +86,31 @@ TravelTime pprt::travelTime(const Players &players, const Timeline &timeline) {
       if (body[i]->opcode == ppx::Opcode_run ||
           body[i]->opcode == ppx::Opcode_gate)
         kernels.push_back(timeline[player][i]);
+    kernels = unite(std::move(kernels));
     const std::vector<Span> travel = unite(std::move(travels[player]));
-    const double hidden = commonLength(travel, unite(std::move(kernels)));
-    const double weight = players.weight(player);
-    sum.hidden += weight * hidden;
-    sum.exposed += weight * (lengthOf(travel) - hidden);
-    ranks += weight;
+    RankTimes &its = times[player];
+    its.busy = lengthOf(kernels);
+    // Sums in different orders: a full timeline may seem busier than it is
+    // long.
+    its.idle = std::max(0.0, whole - its.busy);
+    its.hidden = commonLength(travel, kernels);
+    its.exposed = lengthOf(travel) - its.hidden;
   }
-  return ranks > 0 ? TravelTime{sum.exposed / ranks, sum.hidden / ranks} : sum;
+  return times;
+}
+
+RankTimes pprt::meanTimes(const Players &players,
+                          const std::vector<RankTimes> &times) {
+  RankTimes mean;
+  double ranks = 0;
+  for (uint32_t player = 0; player < players.size(); ++player)
+    ranks += players.weight(player);
+  for (uint32_t player = 0; player < players.size(); ++player) {
+    const double share = players.weight(player) / ranks;
+    mean.busy += share * times[player].busy;
+    mean.idle += share * times[player].idle;
+    mean.exposed += share * times[player].exposed;
+    mean.hidden += share * times[player].hidden;
+  }
+  return mean;
 }

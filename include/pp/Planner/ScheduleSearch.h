@@ -62,7 +62,7 @@ struct ScheduleSearchProblem {
 struct SearchEffort {
   /// Partial orders of the exact search, for each placement. An order of at
   /// most 12 pairs of stage and micro-batch takes some thousands.
-  uint64_t exactNodes = 300000;
+  uint64_t exactNodes = 200000;
   /// Actions that the heuristic search places, for all placements together.
   uint64_t placedActions = 40000000;
 };

@@ -7,7 +7,9 @@
 // (Little's law); the grid has multiples of that.
 //
 //===----------------------------------------------------------------------===//
+#include "BeamOrder.h"
 #include "OrderSearch.h"
+#include "PartialOrder.h"
 #include <algorithm>
 #include <cmath>
 
@@ -155,4 +157,13 @@ void OrderSearch::tuneRule() {
         isBetter |= tryRule(rule);
     }
   }
+}
+
+void OrderSearch::branchWidely() {
+  if (model.stages > kMostBranchStages)
+    return;
+  for (size_t width = 4; width <= 64 && !isDone(); width *= 4)
+    if (const auto order =
+            findBeamOrder(model, bestSeconds, width, placedActions))
+      consider(*order);
 }

@@ -28,6 +28,8 @@ public:
   void tryRules();
   /// Lists anew what the best order runs, by how late each action might be.
   void replan();
+  /// Beam searches, each wider than the one before.
+  void branchWidely();
   /// Moves single actions of the best order's critical path.
   void moveActions();
 

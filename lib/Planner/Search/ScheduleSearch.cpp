@@ -10,6 +10,7 @@
 #include "ExactOrder.h"
 #include "OrderBound.h"
 #include "OrderSearch.h"
+#include "PartialOrder.h"
 #include "pp/Schedule/Algorithms.h"
 #include <algorithm>
 #include <cmath>
@@ -18,8 +19,8 @@ using namespace pp;
 
 /// Pairs of stage and micro-batch up to which all orders are searched. Stages
 /// are fewer than the bits of a mask have room for.
-static constexpr uint64_t kMostExactPairs = 24;
-static constexpr unsigned kMostExactStages = 20;
+static constexpr uint64_t kMostExactPairs = 40;
+static constexpr unsigned kMostExactStages = kMostBranchStages;
 
 bool ScheduleSearchProblem::check(std::string &error) const {
   schedule::ScheduleProblem sizes;
@@ -157,6 +158,9 @@ pp::searchSchedule(const ScheduleSearchProblem &problem, std::string &error,
     OrderSearch search(model, least, effort.placedActions / fitting.size());
     considerNamed(model, search);
     search.tryRules();
+    search.replan();
+    search.moveActions();
+    search.branchWidely();
     search.replan();
     search.moveActions();
     double seconds = search.seconds();

@@ -1,0 +1,22 @@
+//===- BeamOrder.h - the most promising of all orders -----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// A beam search over all orders that can be the best.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PP_LIB_PLANNER_SEARCH_BEAMORDER_H
+#define PP_LIB_PLANNER_SEARCH_BEAMORDER_H
+
+#include "OrderModel.h"
+
+namespace pp {
+
+/// An order of less than `known` seconds, if the best `width` partial orders of
+/// each number of actions lead to one. Adds to `placed` the work it took.
+std::optional<Order> findBeamOrder(const OrderModel &model, double known,
+                                   size_t width, uint64_t &placed);
+
+} // namespace pp
+
+#endif // PP_LIB_PLANNER_SEARCH_BEAMORDER_H

@@ -30,7 +30,7 @@ public:
       : model(model), width(width), layer{beginOrder(model)},
         times(model, layer.front().modes) {}
 
-  std::optional<Order> run(double known, uint64_t &placed);
+  std::optional<Order> run(double known);
 
 private:
   /// How an order of a layer came about.
@@ -83,9 +83,8 @@ void Beam::select(double known) {
     placeNext(model, partial, child.step, child.mode);
     std::vector<double> own = timesOf(model, partial);
     auto &others = seen[actionsOf(model, partial)];
-    if (std::any_of(others.begin(), others.end(), [&](const auto &other) {
-          return isNoLater(other, own);
-        }))
+    if (std::any_of(others.begin(), others.end(),
+                    [&](const auto &other) { return isNoLater(other, own); }))
       continue;
     others.push_back(std::move(own));
     next.push_back(std::move(partial));
@@ -108,19 +107,17 @@ Order Beam::follow(size_t index, const std::vector<Mode> &modes) const {
   return order;
 }
 
-std::optional<Order> Beam::run(double known, uint64_t &placed) {
+std::optional<Order> Beam::run(double known) {
   std::optional<Order> best;
   while (!layer.empty()) {
     for (size_t i = 0; i < layer.size(); ++i)
-      if (isComplete(model, layer[i]) &&
-          isLess(layer[i].state.end(), known)) {
+      if (isComplete(model, layer[i]) && isLess(layer[i].state.end(), known)) {
         known = layer[i].state.end();
         best = follow(i, layer[i].modes);
       }
     children.clear();
     for (size_t i = 0; i < layer.size(); ++i)
       expand(layer[i], i);
-    placed += children.size() * 8;
     select(known);
   }
   return best;
@@ -129,6 +126,13 @@ std::optional<Order> Beam::run(double known, uint64_t &placed) {
 } // namespace
 
 std::optional<Order> pp::findBeamOrder(const OrderModel &model, double known,
-                                       size_t width, uint64_t &placed) {
-  return Beam(model, width).run(known, placed);
+                                       size_t width) {
+  return Beam(model, width).run(known);
+}
+
+/// A partial order has about three continuations; to bound one is as much as to
+/// place some actions, and to copy it as much as some more.
+uint64_t pp::workOfBeam(const OrderModel &model, size_t width) {
+  const uint64_t actions = 3 * uint64_t(model.stages) * model.microBatches;
+  return 3 * width * actions * (8 + actions / 64);
 }

@@ -13,9 +13,12 @@
 namespace pp {
 
 /// An order of less than `known` seconds, if the best `width` partial orders of
-/// each number of actions lead to one. Adds to `placed` the work it took.
+/// each number of actions lead to one.
 std::optional<Order> findBeamOrder(const OrderModel &model, double known,
-                                   size_t width, uint64_t &placed);
+                                   size_t width);
+
+/// What it costs, in placed actions.
+uint64_t workOfBeam(const OrderModel &model, size_t width);
 
 } // namespace pp
 

@@ -115,12 +115,11 @@ double Bound::finishAlone(unsigned position) const {
           mode == Split ? left(weight) * model.loads[stage].weightSeconds : 0;
     }
     if (left(backward) > 0)
-      tail = std::min(tail, stage > 0
-                                ? model.sendSeconds(backward) +
-                                      times.seconds(backward - 3) +
-                                      times.tail(backward - 3,
-                                                 model.microBatches - 1)
-                                : 0);
+      tail = std::min(
+          tail, stage > 0 ? model.sendSeconds(backward) +
+                                times.seconds(backward - 3) +
+                                times.tail(backward - 3, model.microBatches - 1)
+                          : 0);
   }
   if (begin == kNever)
     return 0;

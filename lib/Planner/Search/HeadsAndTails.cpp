@@ -17,7 +17,7 @@
 using namespace pp;
 
 /// How many actions of a position are looked at around one.
-static constexpr unsigned kMostAround = 400;
+static constexpr unsigned kMostAround = 100;
 
 HeadsAndTails::HeadsAndTails(const OrderModel &model,
                              const std::vector<Mode> &modes)
@@ -59,8 +59,8 @@ void HeadsAndTails::findRoom(unsigned stage) {
   if (modes[stage] == Split) {
     impossible |= kept + earlier > limit;
     room.inFlight = std::min(
-        room.inFlight, 1 + timesIn(each, std::max<int64_t>(
-                                             0, limit - kept - earlier)));
+        room.inFlight,
+        1 + timesIn(each, std::max<int64_t>(0, limit - kept - earlier)));
     room.held = std::max<size_t>(1, timesIn(kept, limit - earlier));
     room.due = timesIn(kept, limit - each);
   } else {
@@ -229,10 +229,9 @@ void HeadsAndTails::findHeads() {
     for (unsigned stage = model.stages; stage-- > 0;) {
       const Step step = 3 * stage + kBackward;
       find(step, i, stage + 1 < model.stages, step + 3);
-      heads[(step + 1) * m + i] = std::max(head(step, i) + seconds(step),
-                                           i ? head(step + 1, i - 1) +
-                                                   seconds(step + 1)
-                                             : 0);
+      heads[(step + 1) * m + i] =
+          std::max(head(step, i) + seconds(step),
+                   i ? head(step + 1, i - 1) + seconds(step + 1) : 0);
     }
   }
 }

@@ -59,9 +59,9 @@ private:
   const std::vector<Mode> &modes;
   const size_t m;
   bool impossible = false;
-  std::vector<Room> rooms;           ///< by stage
-  std::vector<double> lengths;       ///< by step
-  std::vector<double> heads, tails;  ///< by step and micro-batch
+  std::vector<Room> rooms;          ///< by stage
+  std::vector<double> lengths;      ///< by step
+  std::vector<double> heads, tails; ///< by step and micro-batch
 };
 
 } // namespace pp

@@ -148,8 +148,7 @@ std::vector<double> pp::timesOf(const OrderModel &model,
     times.push_back(state.edgeFreeAt(edge));
   // What has arrived and not been used. Nothing arrives out of turn.
   for (Step step = 0; step < 3 * model.stages; ++step) {
-    if (step % 3 == kWeight || step == kForward ||
-        step == 3 * model.stages - 2)
+    if (step % 3 == kWeight || step == kForward || step == 3 * model.stages - 2)
       continue;
     const double free = state.freeAt(model.positionOf[step / 3]);
     for (unsigned i = state.count(step); i < model.microBatches; ++i) {

@@ -43,9 +43,9 @@ struct Continuations {
 Continuations findContinuations(const OrderModel &model,
                                 const PartialOrder &partial);
 
-/// What has run, and the times on which all that follows depends. Of orders that
-/// have run the same, one is as good as another if it is no later and no step
-/// waits that does not wait in the other.
+/// What has run, and the times on which all that follows depends. Of orders
+/// that have run the same, one is as good as another if it is no later and no
+/// step waits that does not wait in the other.
 std::string actionsOf(const OrderModel &model, const PartialOrder &partial);
 std::vector<double> timesOf(const OrderModel &model,
                             const PartialOrder &partial);

@@ -19,7 +19,7 @@ using namespace pp;
 
 /// Pairs of stage and micro-batch up to which all orders are searched. Stages
 /// are fewer than the bits of a mask have room for.
-static constexpr uint64_t kMostExactPairs = 40;
+static constexpr uint64_t kMostExactPairs = 128;
 static constexpr unsigned kMostExactStages = kMostBranchStages;
 
 bool ScheduleSearchProblem::check(std::string &error) const {
@@ -81,9 +81,23 @@ bool ScheduleSearchProblem::check(std::string &error) const {
   return true;
 }
 
-/// The leanest order runs one micro-batch at a time and splits nothing: then a
-/// position holds what all its stages hold of one. If that is too much, returns
-/// by how much and says so in `error`.
+/// One micro-batch at a time, in which nothing is split: no order needs less
+/// memory.
+static Order leanestOrder(const OrderModel &model) {
+  Order order{std::vector<char>(model.stages),
+              std::vector<std::vector<Step>>(model.positions)};
+  for (unsigned i = 0; i < model.microBatches; ++i) {
+    for (unsigned stage = 0; stage < model.stages; ++stage)
+      order.steps[model.positionOf[stage]].push_back(3 * stage + kForward);
+    for (unsigned stage = model.stages; stage-- > 0;)
+      order.steps[model.positionOf[stage]].push_back(3 * stage + kBackward);
+  }
+  return order;
+}
+
+/// With the leanest order a position holds what all its stages hold of one
+/// micro-batch. If that is too much, returns by how much and says so in
+/// `error`.
 static int64_t findExcess(const OrderModel &model, std::string &error) {
   int64_t excess = 0;
   for (unsigned position = 0; position < model.positions; ++position) {
@@ -156,6 +170,7 @@ pp::searchSchedule(const ScheduleSearchProblem &problem, std::string &error,
     const OrderModel &model = models[i];
     double least = leastSeconds(model, kNever);
     OrderSearch search(model, least, effort.placedActions / fitting.size());
+    search.consider(leanestOrder(model));
     considerNamed(model, search);
     search.tryRules();
     search.replan();
@@ -164,7 +179,7 @@ pp::searchSchedule(const ScheduleSearchProblem &problem, std::string &error,
     search.replan();
     search.moveActions();
     double seconds = search.seconds();
-    Order order = search.hasOrder() ? search.best() : Order();
+    Order order = search.best();
     found.orders += search.orders();
     least = std::max(least, leastSeconds(model, seconds));
     if (isLess(least, seconds) && model.stages <= kMostExactStages &&

@@ -56,20 +56,21 @@ void HeadsAndTails::findRoom(unsigned stage) {
   };
   impossible |= each > limit;
   room.inFlight = std::max<size_t>(1, timesIn(each, limit));
-  if (modes[stage] == Split) {
-    impossible |= kept + earlier > limit;
-    room.inFlight = std::min(
-        room.inFlight,
-        1 + timesIn(each, std::max<int64_t>(0, limit - kept - earlier)));
-    room.held = std::max<size_t>(1, timesIn(kept, limit - earlier));
-    room.due = timesIn(kept, limit - each);
-  } else {
-    // A merged action frees all: what waits for it waits for its weight part.
-    room.held = 1;
-    room.due = room.inFlight - 1;
-    if (modes[stage] == Open)
-      room.due = std::max(room.due, timesIn(kept, limit - each));
+  // A merged action frees all: what waits for it waits for its weight part.
+  const Room merged{room.inFlight, room.inFlight - 1, 1};
+  if (modes[stage] == Merged) {
+    room = merged;
+    return;
   }
+  room.held = std::max<size_t>(1, timesIn(kept, limit - earlier));
+  room.due = timesIn(kept, limit - each);
+  if (modes[stage] == Open) {
+    room.due = std::max(room.due, merged.due);
+    return;
+  }
+  impossible |= kept + earlier > limit;
+  const int64_t space = std::max<int64_t>(0, limit - kept - earlier);
+  room.inFlight = std::min(room.inFlight, 1 + timesIn(each, space));
 }
 
 /// When enough backward and weight actions of a stage can have run for memory

@@ -52,8 +52,8 @@ private:
   void findTails();
   void countBefore(Step step, size_t microBatch, Counts &counts) const;
   void countAfter(Step step, size_t microBatch, Counts &counts) const;
-  double sumBefore(const std::vector<unsigned> &stages, Counts &counts) const;
-  double sumAfter(const std::vector<unsigned> &stages, Counts &firsts) const;
+  double sumAround(const std::vector<unsigned> &stages, bool isBefore,
+                   Counts &counts) const;
 
   const OrderModel &model;
   const std::vector<Mode> &modes;

@@ -21,7 +21,9 @@ static constexpr size_t kMostPairs = size_t(1) << 17;
 /// Pairs looked at to find out how stages run their backward actions.
 static constexpr size_t kMostTriedPairs = size_t(1) << 17;
 
-std::vector<double> pp::secondsToEnd(const OrderModel &model) {
+/// Seconds from the start of one micro-batch's action to the end of the step,
+/// by step and without a wait for anything else. Weight steps have none.
+static std::vector<double> secondsToEnd(const OrderModel &model) {
   std::vector<double> seconds(3 * size_t(model.stages));
   for (unsigned stage = 0; stage < model.stages; ++stage) {
     const StageLoad &load = model.loads[stage];

@@ -60,9 +60,10 @@ struct ScheduleSearchProblem {
 /// How much work a search may do, counted and not timed, so that every machine
 /// finds the same.
 struct SearchEffort {
-  /// Partial orders of the exact search, for each placement. An order of at
-  /// most 12 pairs of stage and micro-batch takes some thousands.
-  uint64_t exactNodes = 300000;
+  /// Partial orders of the exact search, for each placement with at most 128
+  /// pairs of stage and micro-batch. 12 pairs take some hundreds, so they are
+  /// always searched to the end.
+  uint64_t exactNodes = 200000;
   /// Actions that the heuristic search places, for all placements together.
   uint64_t placedActions = 40000000;
 };

@@ -15,15 +15,20 @@ namespace {
 
 class Bound {
 public:
-  Bound(const OrderModel &model, const std::vector<double> &toEnd,
+  Bound(const OrderModel &model, const HeadsAndTails &times,
         const PartialOrder &partial)
-      : model(model), toEnd(toEnd), state(partial.state), modes(partial.modes),
-        ready(toEnd.size(), kNever) {}
+      : model(model), times(times), state(partial.state), modes(partial.modes),
+        ready(3 * size_t(model.stages), kNever) {}
 
-  double find() {
-    double bound = std::max({state.end(), followForward(), followBackward()});
-    for (unsigned position = 0; position < model.positions; ++position)
-      bound = std::max(bound, finishAlone(position));
+  PartialBound find() {
+    PartialBound bound;
+    bound.seconds = std::max({state.end(), followForward(), followBackward()});
+    for (unsigned position = 0; position < model.positions; ++position) {
+      const double own =
+          std::max(state.freeAt(position), finishAlone(position));
+      bound.seconds = std::max(bound.seconds, own);
+      bound.mean += own / model.positions;
+    }
     return bound;
   }
 
@@ -31,13 +36,17 @@ private:
   unsigned left(Step step) const {
     return model.microBatches - state.count(step);
   }
+  double endAfter(Step step) const {
+    return ready[step] + times.seconds(step) +
+           times.tail(step, state.count(step));
+  }
   double startOf(Step step, Step before, double ownReady) const;
   double followForward();
   double followBackward();
   double finishAlone(unsigned position) const;
 
   const OrderModel &model;
-  const std::vector<double> &toEnd;
+  const HeadsAndTails &times;
   const OrderState &state;
   const std::vector<Mode> &modes;
   std::vector<double> ready; ///< by step: when its next action can start
@@ -65,10 +74,7 @@ double Bound::followForward() {
     if (left(step) == 0)
       continue;
     ready[step] = startOf(step, step - 3, 0);
-    bound = std::max(bound,
-                     ready[step] +
-                         (left(step) - 1) * model.loads[stage].forwardSeconds +
-                         toEnd[step]);
+    bound = std::max(bound, endAfter(step));
   }
   return bound;
 }
@@ -83,9 +89,7 @@ double Bound::followBackward() {
     if (state.count(step) >= state.count(step - 1))
       own = ready[step - 1] + model.loads[stage].forwardSeconds;
     ready[step] = startOf(step, step + 3, own);
-    bound = std::max(bound, ready[step] +
-                                (left(step) - 1) * model.leastBackward(stage) +
-                                toEnd[step]);
+    bound = std::max(bound, endAfter(step));
   }
   return bound;
 }
@@ -111,9 +115,11 @@ double Bound::finishAlone(unsigned position) const {
           mode == Split ? left(weight) * model.loads[stage].weightSeconds : 0;
     }
     if (left(backward) > 0)
-      tail = std::min(tail, stage > 0 ? model.sendSeconds(backward) +
-                                            toEnd[backward - 3]
-                                      : 0);
+      tail = std::min(
+          tail, stage > 0 ? model.sendSeconds(backward) +
+                                times.seconds(backward - 3) +
+                                times.tail(backward - 3, model.microBatches - 1)
+                          : 0);
   }
   if (begin == kNever)
     return 0;
@@ -122,8 +128,7 @@ double Bound::finishAlone(unsigned position) const {
 
 } // namespace
 
-double pp::leastSeconds(const OrderModel &model,
-                        const std::vector<double> &toEnd,
-                        const PartialOrder &partial) {
-  return Bound(model, toEnd, partial).find();
+PartialBound pp::boundOf(const OrderModel &model, const HeadsAndTails &times,
+                         const PartialOrder &partial) {
+  return Bound(model, times, partial).find();
 }

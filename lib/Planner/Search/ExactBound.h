@@ -9,21 +9,19 @@
 #ifndef PP_LIB_PLANNER_SEARCH_EXACTBOUND_H
 #define PP_LIB_PLANNER_SEARCH_EXACTBOUND_H
 
-#include "OrderState.h"
+#include "HeadsAndTails.h"
+#include "PartialOrder.h"
 
 namespace pp {
 
-struct PartialOrder {
-  OrderState state;
-  std::vector<Mode> modes; ///< by stage
-  /// By step: whether it waits for another action of its position.
-  uint64_t waits = 0;
+/// Seconds that every order that begins as `partial` takes at least, and the
+/// mean of what each position by itself would take. `times` are those of all
+/// orders.
+struct PartialBound {
+  double seconds = 0, mean = 0;
 };
-
-/// Seconds that every order that begins as `partial` takes at least. `toEnd` is
-/// secondsToEnd() of the model.
-double leastSeconds(const OrderModel &model, const std::vector<double> &toEnd,
-                    const PartialOrder &partial);
+PartialBound boundOf(const OrderModel &model, const HeadsAndTails &times,
+                     const PartialOrder &partial);
 
 } // namespace pp
 

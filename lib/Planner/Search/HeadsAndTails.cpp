@@ -17,7 +17,7 @@
 using namespace pp;
 
 /// How many actions of a position are looked at around one.
-static constexpr unsigned kMostAround = 400;
+static constexpr unsigned kMostAround = 100;
 
 HeadsAndTails::HeadsAndTails(const OrderModel &model,
                              const std::vector<Mode> &modes)
@@ -56,20 +56,21 @@ void HeadsAndTails::findRoom(unsigned stage) {
   };
   impossible |= each > limit;
   room.inFlight = std::max<size_t>(1, timesIn(each, limit));
-  if (modes[stage] == Split) {
-    impossible |= kept + earlier > limit;
-    room.inFlight = std::min(
-        room.inFlight, 1 + timesIn(each, std::max<int64_t>(
-                                             0, limit - kept - earlier)));
-    room.held = std::max<size_t>(1, timesIn(kept, limit - earlier));
-    room.due = timesIn(kept, limit - each);
-  } else {
-    // A merged action frees all: what waits for it waits for its weight part.
-    room.held = 1;
-    room.due = room.inFlight - 1;
-    if (modes[stage] == Open)
-      room.due = std::max(room.due, timesIn(kept, limit - each));
+  // A merged action frees all: what waits for it waits for its weight part.
+  const Room merged{room.inFlight, room.inFlight - 1, 1};
+  if (modes[stage] == Merged) {
+    room = merged;
+    return;
   }
+  room.held = std::max<size_t>(1, timesIn(kept, limit - earlier));
+  room.due = timesIn(kept, limit - each);
+  if (modes[stage] == Open) {
+    room.due = std::max(room.due, merged.due);
+    return;
+  }
+  impossible |= kept + earlier > limit;
+  const int64_t space = std::max<int64_t>(0, limit - kept - earlier);
+  room.inFlight = std::min(room.inFlight, 1 + timesIn(each, space));
 }
 
 /// When enough backward and weight actions of a stage can have run for memory
@@ -157,47 +158,29 @@ void HeadsAndTails::countAfter(Step step, size_t i, Counts &firsts) const {
   }
 }
 
-/// Takes the latest head of those left, again and again.
-double HeadsAndTails::sumBefore(const std::vector<unsigned> &stages,
-                                Counts &counts) const {
-  double sum = 0, end = 0;
-  for (unsigned around = 0; around < kMostAround; ++around) {
-    double latest = -1;
-    size_t best = 0;
-    for (size_t i = 0; i < counts.size(); ++i)
-      if (counts[i] > 0)
-        if (const double own = head(3 * stages[i / 3] + i % 3, counts[i] - 1);
-            own > latest) {
-          latest = own;
-          best = i;
-        }
-    if (latest < 0)
-      break;
-    --counts[best];
-    sum += seconds(3 * stages[best / 3] + best % 3);
-    end = std::max(end, latest + sum);
-  }
-  return end;
-}
-
-double HeadsAndTails::sumAfter(const std::vector<unsigned> &stages,
-                               Counts &firsts) const {
+/// Takes the latest head, or the longest tail, of those left, again and again.
+double HeadsAndTails::sumAround(const std::vector<unsigned> &stages,
+                                bool isBefore, Counts &counts) const {
+  auto nextOf = [&](size_t i) {
+    const Step step = 3 * stages[i / 3] + i % 3;
+    if (isBefore)
+      return counts[i] > 0 ? head(step, counts[i] - 1) : -1;
+    return counts[i] < m ? tail(step, counts[i]) : -1;
+  };
   double sum = 0, length = 0;
   for (unsigned around = 0; around < kMostAround; ++around) {
-    double longest = -1;
+    double most = -1;
     size_t best = 0;
-    for (size_t i = 0; i < firsts.size(); ++i)
-      if (firsts[i] < m)
-        if (const double own = tail(3 * stages[i / 3] + i % 3, firsts[i]);
-            own > longest) {
-          longest = own;
-          best = i;
-        }
-    if (longest < 0)
+    for (size_t i = 0; i < counts.size(); ++i)
+      if (const double next = nextOf(i); next > most) {
+        most = next;
+        best = i;
+      }
+    if (most < 0)
       break;
-    ++firsts[best];
+    counts[best] += isBefore ? -1 : 1;
     sum += seconds(3 * stages[best / 3] + best % 3);
-    length = std::max(length, longest + sum);
+    length = std::max(length, most + sum);
   }
   return length;
 }
@@ -220,8 +203,8 @@ void HeadsAndTails::findHeads() {
     if (i > 0)
       own = std::max(own, head(step, i - 1) + seconds(step));
     countBefore(step, i, counts);
-    own = std::max(own,
-                   sumBefore(model.stagesAt[model.positionOf[stage]], counts));
+    own = std::max(
+        own, sumAround(model.stagesAt[model.positionOf[stage]], true, counts));
   };
   for (size_t i = 0; i < m; ++i) {
     for (unsigned stage = 0; stage < model.stages; ++stage)
@@ -229,10 +212,9 @@ void HeadsAndTails::findHeads() {
     for (unsigned stage = model.stages; stage-- > 0;) {
       const Step step = 3 * stage + kBackward;
       find(step, i, stage + 1 < model.stages, step + 3);
-      heads[(step + 1) * m + i] = std::max(head(step, i) + seconds(step),
-                                           i ? head(step + 1, i - 1) +
-                                                   seconds(step + 1)
-                                             : 0);
+      heads[(step + 1) * m + i] =
+          std::max(head(step, i) + seconds(step),
+                   i ? head(step + 1, i - 1) + seconds(step + 1) : 0);
     }
   }
 }
@@ -244,8 +226,8 @@ void HeadsAndTails::findTails() {
     if (isSent)
       own = model.sendSeconds(step) + seconds(to) + tail(to, i);
     countAfter(step, i, firsts);
-    own = std::max(
-        own, sumAfter(model.stagesAt[model.positionOf[step / 3]], firsts));
+    own = std::max(own, sumAround(model.stagesAt[model.positionOf[step / 3]],
+                                  false, firsts));
   };
   for (size_t i = m; i-- > 0;) {
     for (unsigned stage = 0; stage < model.stages; ++stage) {

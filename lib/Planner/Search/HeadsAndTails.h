@@ -52,16 +52,16 @@ private:
   void findTails();
   void countBefore(Step step, size_t microBatch, Counts &counts) const;
   void countAfter(Step step, size_t microBatch, Counts &counts) const;
-  double sumBefore(const std::vector<unsigned> &stages, Counts &counts) const;
-  double sumAfter(const std::vector<unsigned> &stages, Counts &firsts) const;
+  double sumAround(const std::vector<unsigned> &stages, bool isBefore,
+                   Counts &counts) const;
 
   const OrderModel &model;
   const std::vector<Mode> &modes;
   const size_t m;
   bool impossible = false;
-  std::vector<Room> rooms;           ///< by stage
-  std::vector<double> lengths;       ///< by step
-  std::vector<double> heads, tails;  ///< by step and micro-batch
+  std::vector<Room> rooms;          ///< by stage
+  std::vector<double> lengths;      ///< by step
+  std::vector<double> heads, tails; ///< by step and micro-batch
 };
 
 } // namespace pp

@@ -82,13 +82,14 @@ double Lister::priorityOf(Step step) const {
     level = 1.5;
   const double age = double(state.count(step)) / model.microBatches;
   const double way = 1 - double(stage) / model.stages;
-  return level +
-         (knobs.isOldestFirst ? 0.4 * age + 1e-4 * way : 0.4 * way + 1e-5 * age);
+  return level + (knobs.isOldestFirst ? 0.4 * age + 1e-4 * way
+                                      : 0.4 * way + 1e-5 * age);
 }
 
 Step Lister::choose(unsigned position) const {
   const First &first = firsts[position];
-  const double until = first.start + rule.knobs[position].patience * (first.end - first.start);
+  const double until =
+      first.start + rule.knobs[position].patience * (first.end - first.start);
   Step best = ~0u;
   double least = kNever;
   forSteps(position, [&](Step step, double start) {

@@ -25,8 +25,8 @@ struct Knobs {
   /// the action at hand takes.
   double patience = 1;
   bool isForwardFirst = false;
-  /// Among equal kinds, whether the oldest micro-batch goes first or that of the
-  /// latest stage.
+  /// Among equal kinds, whether the oldest micro-batch goes first or that of
+  /// the latest stage.
   bool isOldestFirst = true;
 };
 

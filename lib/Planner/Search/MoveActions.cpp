@@ -8,10 +8,8 @@
 // actions can make it shorter, so that is all that is tried.
 //
 //===----------------------------------------------------------------------===//
-#include "OrderBound.h"
 #include "OrderSearch.h"
 #include <algorithm>
-#include <tuple>
 
 using namespace pp;
 
@@ -101,7 +99,11 @@ bool OrderSearch::moveOnce() {
         std::rotate(begin + from, begin + from + 1, begin + to + 1);
       else
         std::rotate(begin + to, begin + from, begin + from + 1);
-      return moved != steps && consider(order);
+      if (moved == steps)
+        return false;
+      const double before = bestSeconds;
+      consider(order);
+      return isLess(bestSeconds, before);
     };
     for (size_t i = block.first; i <= block.last; ++i) {
       if (isDone())
@@ -120,53 +122,4 @@ bool OrderSearch::moveOnce() {
 void OrderSearch::moveActions() {
   while (!isDone() && moveOnce())
     ;
-}
-
-/// The latest ends that leave the step as long as it is, in the same order:
-/// walks from the end of the step to its start.
-void OrderSearch::replan() {
-  const std::vector<double> toEnd = secondsToEnd(model);
-  while (!isDone()) {
-    struct Place {
-      double start;
-      unsigned position;
-      size_t index;
-    };
-    std::vector<Place> all;
-    for (unsigned position = 0; position < model.positions; ++position)
-      for (size_t i = 0; i < bestOrder.steps[position].size(); ++i)
-        all.push_back({bestTimes.starts[position][i], position, i});
-    std::stable_sort(
-        all.begin(), all.end(), [](const Place &a, const Place &b) {
-          return a.start != b.start ? a.start > b.start : std::tie(a.position, b.index) < std::tie(b.position, a.index);
-        });
-    const Places places(model, bestOrder);
-    ListRule rule = bestRule;
-    rule.isSplit = bestOrder.isSplit;
-    const size_t m = model.microBatches;
-    rule.priorities.assign(toEnd.size() * m, bestSeconds);
-    std::vector<double> next(model.positions, bestSeconds);
-    for (const Place &place : all) {
-      const Step step = bestOrder.steps[place.position][place.index];
-      const unsigned stage = step / 3, kind = step % 3;
-      const unsigned i = places.microBatch(place.position, place.index);
-      double end = next[place.position];
-      if (kind == kForward && stage + 1 < model.stages)
-        end = std::min(end, rule.priorities[(step + 3) * m + i] -
-                                model.sendSeconds(step));
-      if (kind == kBackward && stage > 0)
-        end = std::min(end, rule.priorities[(step - 3) * m + i] -
-                                model.sendSeconds(step));
-      const double start = end - model.seconds(step, rule.isSplit[stage]);
-      rule.priorities[step * m + i] = next[place.position] = start;
-    }
-    bool isBetter = false;
-    for (double patience : {0.0, 0.3, 0.6, 1.0}) {
-      for (Knobs &knobs : rule.knobs)
-        knobs.patience = patience;
-      isBetter |= tryRule(rule);
-    }
-    if (!isBetter)
-      return;
-  }
 }

@@ -18,8 +18,12 @@ using namespace pp;
 /// Pairs of stage and micro-batch for which heads and tails are kept. Beyond
 /// them only the ends of the step are looked at.
 static constexpr size_t kMostPairs = size_t(1) << 17;
+/// Pairs looked at to find out how stages run their backward actions.
+static constexpr size_t kMostTriedPairs = size_t(1) << 17;
 
-std::vector<double> pp::secondsToEnd(const OrderModel &model) {
+/// Seconds from the start of one micro-batch's action to the end of the step,
+/// by step and without a wait for anything else. Weight steps have none.
+static std::vector<double> secondsToEnd(const OrderModel &model) {
   std::vector<double> seconds(3 * size_t(model.stages));
   for (unsigned stage = 0; stage < model.stages; ++stage) {
     const StageLoad &load = model.loads[stage];
@@ -111,10 +115,12 @@ double pp::leastSeconds(const OrderModel &model, double known) {
   double least = boundOf(model, modes);
   // A form with which a stage takes longer than the best order is not that of a
   // better one; if both do, nothing is.
+  size_t tried = 0;
   for (bool isNews = true; isNews && isLess(least, known);) {
     isNews = false;
     for (unsigned stage = 0; stage < model.stages; ++stage) {
-      if (modes[stage] != Open)
+      tried += 2 * size_t(model.stages) * model.microBatches;
+      if (modes[stage] != Open || tried > kMostTriedPairs)
         continue;
       double bounds[2];
       for (Mode mode : {Split, Merged}) {

@@ -13,13 +13,9 @@
 
 namespace pp {
 
-/// Seconds that every order of a placement takes at least, or `known`, what some
-/// order takes, if that is less. Knowing an order helps.
+/// Seconds that every order of a placement takes at least, or `known`, what
+/// some order takes, if that is less. Knowing an order helps.
 double leastSeconds(const OrderModel &model, double known);
-
-/// Seconds from the start of one micro-batch's action to the end of the step,
-/// by step and without a wait for anything else. Weight steps have none.
-std::vector<double> secondsToEnd(const OrderModel &model);
 
 } // namespace pp
 

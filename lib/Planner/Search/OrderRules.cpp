@@ -61,35 +61,6 @@ static std::vector<char> splitStages(const OrderModel &model) {
   return isSplit;
 }
 
-bool OrderSearch::consider(const Order &order) {
-  ++triedOrders;
-  for (const std::vector<Step> &steps : order.steps)
-    placedActions += steps.size();
-  std::optional<OrderTimes> times = timeOrder(model, order);
-  if (!times || !isLess(times->end, bestSeconds))
-    return false;
-  bestSeconds = times->end;
-  bestOrder = order;
-  bestTimes = std::move(*times);
-  return true;
-}
-
-bool OrderSearch::tryRule(const ListRule &rule) {
-  if (isDone())
-    return false;
-  placedActions += 3 * uint64_t(model.stages) * model.microBatches;
-  const std::optional<Order> order = listOrder(model, rule);
-  if (!order)
-    return false;
-  const std::optional<OrderTimes> times = timeOrder(model, *order);
-  consider(*order);
-  if (!times || !isLess(times->end, bestRuleSeconds))
-    return false;
-  bestRule = rule;
-  bestRuleSeconds = times->end;
-  return true;
-}
-
 void OrderSearch::tryRules() {
   std::vector<std::vector<char>> splits{splitStages(model)};
   const std::vector<char> merged(model.stages, false);
@@ -140,13 +111,11 @@ void OrderSearch::tuneRule() {
         tryChange([&](Knobs &knobs) { knobs.due = due; });
       for (double patience : {0.0, 0.2, 0.4, 0.6, 0.8, 1.0})
         tryChange([&](Knobs &knobs) { knobs.patience = patience; });
-      tryChange([&](Knobs &knobs) {
-        knobs.isForwardFirst = !knobs.isForwardFirst;
-      });
+      tryChange(
+          [&](Knobs &knobs) { knobs.isForwardFirst = !knobs.isForwardFirst; });
       if (hasChunks)
-        tryChange([&](Knobs &knobs) {
-          knobs.isOldestFirst = !knobs.isOldestFirst;
-        });
+        tryChange(
+            [&](Knobs &knobs) { knobs.isOldestFirst = !knobs.isOldestFirst; });
       ListRule rule = bestRule;
       for (unsigned stage : model.stagesAt[position])
         rule.isSplit[stage] =

@@ -36,7 +36,6 @@ public:
   /// Expects that it can start. Returns its end.
   double place(Step step, bool isSplit);
 
-  const OrderModel &getModel() const { return *model; }
   unsigned count(Step step) const { return counts[step]; }
   double freeAt(unsigned position) const { return free[position]; }
   double edgeFreeAt(unsigned edge) const { return edgeFree[edge]; }

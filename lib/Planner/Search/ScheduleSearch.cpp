@@ -10,79 +10,34 @@
 #include "ExactOrder.h"
 #include "OrderBound.h"
 #include "OrderSearch.h"
+#include "PartialOrder.h"
 #include "pp/Schedule/Algorithms.h"
 #include <algorithm>
-#include <cmath>
 
 using namespace pp;
 
 /// Pairs of stage and micro-batch up to which all orders are searched. Stages
 /// are fewer than the bits of a mask have room for.
-static constexpr uint64_t kMostExactPairs = 24;
-static constexpr unsigned kMostExactStages = 20;
+static constexpr uint64_t kMostExactPairs = 128;
+static constexpr unsigned kMostExactStages = kMostBranchStages;
 
-bool ScheduleSearchProblem::check(std::string &error) const {
-  schedule::ScheduleProblem sizes;
-  sizes.ranks = positions;
-  sizes.microBatches = microBatches;
-  if (!sizes.check(error))
-    return false;
-  auto fail = [&](const std::string &message) {
-    error = message;
-    return false;
-  };
-  if (placements.empty())
-    return fail("expects at least 1 placement, got none");
-  if (!limits.empty() && limits.size() != positions)
-    return fail("expects a limit for each of " + std::to_string(positions) +
-                " positions, got " + std::to_string(limits.size()));
-  for (const Placement &placement : placements) {
-    const size_t stages = placement.loads.size();
-    if (placement.positionOf.size() != stages)
-      return fail("expects a position for each of " + std::to_string(stages) +
-                  " stages, got " +
-                  std::to_string(placement.positionOf.size()));
-    if (stages > schedule::maxStages ||
-        stages * microBatches > schedule::maxActions)
-      return fail("expects at most " + std::to_string(schedule::maxStages) +
-                  " stages and " + std::to_string(schedule::maxActions) +
-                  " pairs of stage and micro-batch, got " +
-                  std::to_string(stages) + " and " +
-                  std::to_string(stages * microBatches));
-    std::vector<bool> hasStage(positions);
-    for (size_t stage = 0; stage < stages; ++stage) {
-      const std::string name = "stage " + std::to_string(stage);
-      const unsigned position = placement.positionOf[stage];
-      if (position >= positions)
-        return fail("expects " + name + " at a position below " +
-                    std::to_string(positions) + ", got " +
-                    std::to_string(position));
-      hasStage[position] = true;
-      const StageLoad &load = placement.loads[stage];
-      for (double seconds : {load.forwardSeconds, load.backwardSeconds,
-                             load.weightSeconds, load.mergedSeconds,
-                             load.sendForwardSeconds, load.sendBackwardSeconds})
-        if (!(seconds >= 0 && std::isfinite(seconds)))
-          return fail("expects times of at least 0 s, got " +
-                      std::to_string(seconds) + " of " + name);
-      constexpr int64_t most = kUnlimited / schedule::maxActions / 4;
-      for (int64_t bytes : {load.residualBytes, load.weightBytes})
-        if (bytes < 0 || bytes > most)
-          return fail("expects residuals between 0 and " +
-                      std::to_string(most) + " bytes, got " +
-                      std::to_string(bytes) + " of " + name);
-    }
-    const auto empty = std::find(hasStage.begin(), hasStage.end(), false);
-    if (empty != hasStage.end())
-      return fail("expects a stage at every position, got none at position " +
-                  std::to_string(empty - hasStage.begin()));
+/// One micro-batch at a time, in which nothing is split: no order needs less
+/// memory.
+static Order leanestOrder(const OrderModel &model) {
+  Order order{std::vector<char>(model.stages),
+              std::vector<std::vector<Step>>(model.positions)};
+  for (unsigned i = 0; i < model.microBatches; ++i) {
+    for (unsigned stage = 0; stage < model.stages; ++stage)
+      order.steps[model.positionOf[stage]].push_back(3 * stage + kForward);
+    for (unsigned stage = model.stages; stage-- > 0;)
+      order.steps[model.positionOf[stage]].push_back(3 * stage + kBackward);
   }
-  return true;
+  return order;
 }
 
-/// The leanest order runs one micro-batch at a time and splits nothing: then a
-/// position holds what all its stages hold of one. If that is too much, returns
-/// by how much and says so in `error`.
+/// With the leanest order a position holds what all its stages hold of one
+/// micro-batch. If that is too much, returns by how much and says so in
+/// `error`.
 static int64_t findExcess(const OrderModel &model, std::string &error) {
   int64_t excess = 0;
   for (unsigned position = 0; position < model.positions; ++position) {
@@ -154,13 +109,19 @@ pp::searchSchedule(const ScheduleSearchProblem &problem, std::string &error,
   for (size_t i : fitting) {
     const OrderModel &model = models[i];
     double least = leastSeconds(model, kNever);
+    if (!isLess(least, found.seconds))
+      continue; // another placement is as good as this can be
     OrderSearch search(model, least, effort.placedActions / fitting.size());
     considerNamed(model, search);
+    search.consider(leanestOrder(model));
     search.tryRules();
     search.replan();
     search.moveActions();
+    search.branchWidely();
+    search.replan();
+    search.moveActions();
     double seconds = search.seconds();
-    Order order = search.hasOrder() ? search.best() : Order();
+    Order order = search.best();
     found.orders += search.orders();
     least = std::max(least, leastSeconds(model, seconds));
     if (isLess(least, seconds) && model.stages <= kMostExactStages &&
@@ -189,52 +150,4 @@ pp::searchSchedule(const ScheduleSearchProblem &problem, std::string &error,
   found.peakBytes = peakBytes(placement, found.schedule);
   found.isOptimal = !isLess(found.leastSeconds, found.seconds);
   return found;
-}
-
-schedule::Durations pp::durationsOf(const Placement &placement) {
-  schedule::Durations durations;
-  durations.action = [&](const schedule::Action &action, bool isMerged) {
-    const StageLoad &load = placement.loads[action.stage];
-    switch (action.kind) {
-    case schedule::Kind::Forward:
-      return load.forwardSeconds;
-    case schedule::Kind::Backward:
-      return isMerged ? load.mergedSeconds : load.backwardSeconds;
-    case schedule::Kind::Weight:
-      return load.weightSeconds;
-    }
-    return 0.0;
-  };
-  durations.transfer = [&](const schedule::Action &from,
-                           const schedule::Action &) {
-    const StageLoad &load = placement.loads[from.stage];
-    return from.kind == schedule::Kind::Forward ? load.sendForwardSeconds
-                                                : load.sendBackwardSeconds;
-  };
-  return durations;
-}
-
-std::vector<int64_t> pp::peakBytes(const Placement &placement,
-                                   const schedule::Schedule &schedule) {
-  const std::vector<bool> isSplit = schedule::splitBackwards(schedule);
-  std::vector<int64_t> peaks;
-  for (const std::vector<schedule::Action> &actions : schedule.ranks) {
-    int64_t held = 0, peak = 0;
-    for (const schedule::Action &action : actions) {
-      const StageLoad &load = placement.loads[action.stage];
-      if (action.kind == schedule::Kind::Forward)
-        held += load.residualBytes;
-      else if (action.kind == schedule::Kind::Weight)
-        held -= load.weightBytes;
-      else
-        held += (isSplit[size_t(action.stage) * schedule.microBatches +
-                         action.microBatch]
-                     ? load.weightBytes
-                     : 0) -
-                load.residualBytes;
-      peak = std::max(peak, held);
-    }
-    peaks.push_back(peak);
-  }
-  return peaks;
 }

@@ -190,6 +190,13 @@ std::string pp::explainIdle(const PlanKeyInfo &info, StringRef got) {
   std::string with = listWords(names);
   if (info.needsDevices())
     with = "several devices";
+  else if (!words.empty() && names.contains('|'))
+    with = listWords(
+        llvm::join(llvm::map_range(llvm::split(names, '|'),
+                                   [&](StringRef name) {
+                                     return (name + "=" + words).str();
+                                   }),
+                   "|"));
   else if (!words.empty())
     with += "=" + listWords(words);
   else if (getInfo(info.getNeeded().front()).place == Place::Axis)

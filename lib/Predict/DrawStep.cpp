@@ -157,7 +157,8 @@ public:
               const Mesh &mesh, const MeasuredStep *measured)
       : prediction(prediction), players(Players::classes(artifact, mesh)),
         ranks(Players::ranks(artifact, mesh)),
-        timeline(timelineOf(players, artifact, mesh).value_or(Timeline())),
+        timeline(
+            timelineOf(players, prediction.durations).value_or(Timeline())),
         measured(measured),
         unit(std::max(prediction.stepSeconds,
                       measured ? endOf(measured->timeline) : 0)) {

@@ -176,7 +176,7 @@ static void addClasses(const Players &players, const Timeline &timeline,
 
 static ProgramPrediction describe(const ppx::ArtifactT &artifact,
                                   const Mesh &mesh, size_t index,
-                                  const schedule::Topology &topology) {
+                                  const Durations &durations) {
   const ppx::ProgramT &program = *artifact.programs[index];
   ProgramPrediction result;
   result.name = program.name;
@@ -193,8 +193,7 @@ static ProgramPrediction describe(const ppx::ArtifactT &artifact,
   for (const auto &instruction : program.body)
     if (instruction->opcode == ppx::Opcode_run ||
         instruction->opcode == ppx::Opcode_gate)
-      result.computeSeconds +=
-          secondsOf(artifact, mesh, program, *instruction, topology);
+      result.computeSeconds += durations.of(program, *instruction);
   return result;
 }
 
@@ -210,25 +209,27 @@ MemoryUse pp::predict::memoryOf(const Prediction &prediction,
 }
 
 std::optional<Timeline> pp::predict::timelineOf(const Players &players,
-                                                const ppx::ArtifactT &artifact,
-                                                const Mesh &mesh) {
-  const schedule::Topology topology = topologyOf(artifact);
+                                                const Durations &durations) {
   return replay(players, [&](Place place) {
-    return secondsOf(artifact, mesh, players.program(place.player),
-                     players.instruction(place), topology);
+    return durations.of(players.program(place.player),
+                        players.instruction(place));
   });
 }
 
 Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
                                 const Mesh &mesh) {
-  const schedule::Topology topology = topologyOf(artifact);
-  Prediction prediction;
+  return predict(artifact, mesh, Durations(artifact, mesh));
+}
+
+Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
+                                const Mesh &mesh, const Durations &durations) {
+  Prediction prediction(durations);
   prediction.cuts = artifact.cuts;
   for (size_t i = 0; i < artifact.programs.size(); ++i)
-    prediction.programs.push_back(describe(artifact, mesh, i, topology));
+    prediction.programs.push_back(describe(artifact, mesh, i, durations));
 
   const Players players = Players::classes(artifact, mesh);
-  const std::optional<Timeline> timeline = timelineOf(players, artifact, mesh);
+  const std::optional<Timeline> timeline = timelineOf(players, durations);
   if (!timeline)
     return prediction;
   for (const std::vector<Span> &spans : *timeline)

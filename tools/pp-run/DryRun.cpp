@@ -27,10 +27,12 @@ using namespace pprt::host;
 /// The timeline that is predicted, for ui.perfetto.dev.
 static Status writePredictedTrace(const std::string &path,
                                   const ppx::ArtifactT &artifact,
-                                  const Mesh &mesh, const std::string &device) {
+                                  const Mesh &mesh,
+                                  const pp::predict::Durations &durations,
+                                  const std::string &device) {
   const Players players = Players::ranks(artifact, mesh);
   const std::optional<Timeline> timeline =
-      pp::predict::timelineOf(players, artifact, mesh);
+      pp::predict::timelineOf(players, durations);
   return writeTrace(path, timeline
                               ? makeTrace(players, artifact, *timeline, device)
                               : Trace());
@@ -66,6 +68,19 @@ static CheckpointNeeds predictCheckpoint(const ppx::ArtifactT &artifact,
           *std::max_element(bytes.begin(), bytes.end())};
 }
 
+/// As the plan's rates say, or as another run measured.
+static Expected<pp::predict::Durations>
+findDurations(const Options &options, const ppx::ArtifactT &artifact,
+              const Mesh &mesh) {
+  if (options.durations.empty())
+    return pp::predict::Durations(artifact, mesh);
+  Expected<pp::predict::ActionSeconds> measured =
+      pp::predict::ActionSeconds::read(options.durations);
+  if (!measured)
+    return measured.status();
+  return pp::predict::Durations::create(artifact, mesh, *measured);
+}
+
 /// Prints, or writes to its file, what fills the memory.
 static Status tellOfMemory(const Options &options,
                            const pp::predict::Prediction &prediction,
@@ -97,7 +112,12 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
   Expected<Mesh> mesh = Mesh::create(artifact.axes);
   if (!mesh)
     return mesh.status();
-  predict::Prediction prediction = predict::predict(artifact, *mesh);
+  Expected<predict::Durations> durations =
+      findDurations(options, artifact, *mesh);
+  if (!durations)
+    return durations.status();
+  predict::Prediction prediction =
+      predict::predict(artifact, *mesh, *durations);
   prediction.staging = std::move(staging);
   std::vector<DeviceMemory> devices;
   if (findBackend(options.device)->hasStreams)
@@ -141,8 +161,8 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
       return status;
   }
   if (!options.trace.empty())
-    if (Status status =
-            writePredictedTrace(options.trace, artifact, *mesh, options.device);
+    if (Status status = writePredictedTrace(options.trace, artifact, *mesh,
+                                            *durations, options.device);
         !status.ok())
       return status;
   return checked;

@@ -347,6 +347,11 @@ const std::vector<Option> &pp::run::optionTable() {
        "schedule and bubble; for an artifact also list its images. --report, "
        "--trace and --draw write the prediction",
        [](std::string_view, Options &o) { return setSwitch(o.dryRun); }},
+      {"durations", "TRACE.json",
+       "with --dry-run: predict with the times of kernels that another run "
+       "measured and wrote by --trace, such as one of another schedule with "
+       "the same stages; messages take what the plan's links say",
+       [](std::string_view v, Options &o) { return readText(v, o.durations); }},
       {"memory-report", "[FILE]",
        "with --dry-run: print what fills the memory of each rank over a step, "
        "and "

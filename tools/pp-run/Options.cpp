@@ -212,6 +212,8 @@ Status checkTogether(const Options &result,
     return status;
   if (result.reportsMemory && !result.dryRun)
     return usageError("'--memory-report' needs '--dry-run'");
+  if (!result.durations.empty() && !result.dryRun)
+    return usageError("'--durations' needs '--dry-run'");
   const auto isText = [](const std::string &data) {
     return data.compare(0, 5, "text:") == 0;
   };

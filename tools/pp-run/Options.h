@@ -71,6 +71,8 @@ struct Options {
   /// empty: text on standard output.
   bool reportsMemory = false;
   std::string memoryReport;
+  /// Of a dry run: the trace that says how long kernels take; empty: none.
+  std::string durations;
   /// How many of the last steps the trace has.
   uint64_t traceSteps = 1;
   /// The device of the ranks, one of pprt::deviceNames().

@@ -36,6 +36,7 @@ std::vector<NamedFile> pp::run::inputsOf(const Options &options) {
       {"--eval-data", pathOfData(options.evalData, "text:")},
       {"--eval-data", pathOfData(options.evalData, "tokens:")},
       {"--eval-program", options.evalProgram},
+      {"--durations", options.durations},
       {"--tokenizer", options.tokenizer == "bytes" ? "" : options.tokenizer}};
   inputs.erase(
       std::remove_if(inputs.begin(), inputs.end(),

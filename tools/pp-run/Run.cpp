@@ -513,7 +513,8 @@ Status runIn(std::shared_ptr<World> world, Options options) {
     results.trace.clear();
     results.draw.clear();
   }
-  pp::predict::Prediction prediction;
+  pp::predict::Prediction prediction(
+      pp::predict::Durations((*session)->artifact(), (*session)->mesh()));
   if (tells) {
     prediction =
         pp::predict::predict((*session)->artifact(), (*session)->mesh());

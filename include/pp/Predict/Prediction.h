@@ -10,6 +10,7 @@
 #ifndef PP_PREDICT_PREDICTION_H
 #define PP_PREDICT_PREDICTION_H
 
+#include "pp/Predict/Durations.h"
 #include "pp/Schedule/Simulate.h"
 #include "pp/Schedule/Topology.h"
 #include "pprt/Communication.h"
@@ -44,6 +45,9 @@ struct ClassPrediction {
 };
 
 struct Prediction {
+  explicit Prediction(const Durations &durations) : durations(durations) {}
+
+  Durations durations;
   std::vector<ProgramPrediction> programs;
   /// Staging bytes by rank; empty if no rank has any.
   std::vector<uint64_t> staging;
@@ -73,11 +77,13 @@ double secondsOf(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
 
 /// When each instruction runs. Nothing for a program that does not end.
 std::optional<pprt::Timeline> timelineOf(const pprt::Players &players,
-                                         const pprt::ppx::ArtifactT &artifact,
-                                         const pprt::Mesh &mesh);
+                                         const Durations &durations);
 
+/// With the durations that the plan's rates and links give.
 Prediction predict(const pprt::ppx::ArtifactT &artifact,
                    const pprt::Mesh &mesh);
+Prediction predict(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
+                   const Durations &durations);
 
 /// Memory of a rank of the program, with its staging.
 pprt::MemoryUse memoryOf(const Prediction &prediction,

@@ -49,11 +49,12 @@ struct PlanTrainingPass : pp::impl::PlanTrainingBase<PlanTrainingPass> {
     if (failed(chosen))
       return signalPassFailure();
     setPlan(getOperation(), *chosen);
+    if (isOrdered)
+      return;
     auto main = lookupMain(getOperation()), trained = lookupMain(*copy);
     if (failed(main) || failed(trained))
       return signalPassFailure();
-    if (Attribute order = (*trained)->getAttr(attrs::kSchedule))
-      (*main)->setAttr(attrs::kSchedule, order);
+    (*main)->setAttr(attrs::kSchedule, (*trained)->getAttr(attrs::kSchedule));
   }
 };
 } // namespace

@@ -92,7 +92,7 @@
 // RUN: not pp-opt %t.mlir --pp-parallelize="remat=auto" 2>&1 | FileCheck %s --check-prefix=LIMIT
 // LIMIT: 'remat=auto' expects memory-limit=BYTES of a rank beside it, got none
 // RUN: not pp-opt %t.mlir --pp-parallelize="memory-limit=1G" 2>&1 | FileCheck %s --check-prefix=IDLE
-// IDLE: 'memory-limit' has an effect with remat=auto only, got remat=cheap
+// IDLE: 'memory-limit' has an effect with remat=auto or schedule=auto only, got remat=cheap
 
 // Marks in the model do the same.
 // RUN: sed 's/\(pp.tanh %[0-9]*\) :/\1 {pp.checkpoint = #pp.checkpoint<keep>} :/' %t.mlir | pp-opt --pp-parallelize="remat=full stop-after=pipeline" | FileCheck %s --check-prefix=MARKED

@@ -15,7 +15,7 @@
 // RUN: not pp-opt %s --pp-make-plan="zero=1" 2>&1 | FileCheck %s --check-prefix=AXIS
 
 // DEGREE: error: 'dp' expects a number from 1 to 16777216, got '0'
-// SCHEDULE: error: 'schedule' expects gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-h2, zb-v or FILE.csv, got 'zigzag'
+// SCHEDULE: error: 'schedule' expects gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-h2, zb-v, auto or FILE.csv, got 'zigzag'
 // OPTIMIZER: error: 'optimizer' expects sgd, momentum, adam or adamw, got 'lion'
 // BETAS: error: 'betas' expects two numbers below 1, as 0.9,0.999, got '0.9'
 // BETA: error: 'betas' expects two numbers below 1, as 0.9,0.999, got '0.9,1.5'

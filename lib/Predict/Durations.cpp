@@ -1,0 +1,190 @@
+//===- Durations.cpp - how long instructions take -------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+#include "pp/Predict/Durations.h"
+#include "host/Json.h"
+#include "pp/Predict/Prediction.h"
+#include "pprt/Files.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <vector>
+
+using namespace pp::predict;
+using namespace pprt;
+using Json = nlohmann::json;
+
+/// A trace has a line of 200 bytes for each instruction of each step.
+static constexpr uint64_t kMostBytes = uint64_t(4) << 30;
+
+static bool computes(const ppx::InstructionT &instruction) {
+  return instruction.opcode == ppx::Opcode_run ||
+         instruction.opcode == ppx::Opcode_gate;
+}
+
+/// The action without its micro-batch.
+static std::string keyOf(const ppx::InstructionT &instruction) {
+  return std::to_string(instruction.stage) + phaseLetter(instruction.phase);
+}
+
+/// The same of a slice's name, such as `3F12 matmul_4`; empty for others.
+static std::string keyOf(const std::string &action) {
+  const size_t letter = action.find_first_not_of("0123456789");
+  return letter == 0 || letter == std::string::npos
+             ? ""
+             : action.substr(0, letter + 1);
+}
+
+namespace {
+
+/// Adds the kernels of a trace up to actions.
+class TraceReader {
+public:
+  explicit TraceReader(const Json &events) : events(events) {}
+
+  std::map<std::string, double> read();
+
+private:
+  static bool isSlice(const Json &event);
+  /// How many steps have begun at a time.
+  size_t stepAt(double microseconds) const {
+    return size_t(std::upper_bound(steps.begin(), steps.end(), microseconds) -
+                  steps.begin());
+  }
+
+  const Json &events;
+  std::vector<double> steps;
+};
+
+bool TraceReader::isSlice(const Json &event) {
+  return event.is_object() && event.value("ph", "") == "X" &&
+         event.contains("name") && event["name"].is_string() &&
+         event.contains("cat") && event["cat"].is_string() &&
+         event.contains("ts") && event["ts"].is_number() &&
+         event.contains("dur") && event["dur"].is_number() &&
+         event.contains("pid") && event["pid"].is_number_integer();
+}
+
+std::map<std::string, double> TraceReader::read() {
+  for (const Json &event : events)
+    if (isSlice(event) && event["cat"] == "step")
+      steps.push_back(event["ts"].get<double>());
+  std::sort(steps.begin(), steps.end());
+  // Of a rank, a step and an action with its micro-batch.
+  std::map<std::tuple<int64_t, size_t, std::string>, double> sums;
+  for (const Json &event : events) {
+    if (!isSlice(event))
+      continue;
+    const std::string category = event["cat"].get<std::string>(),
+                      name = event["name"].get<std::string>();
+    if (category == "communication" || category == "host" ||
+        keyOf(name).empty())
+      continue;
+    sums[{event["pid"].get<int64_t>(), stepAt(event["ts"].get<double>()),
+          name.substr(0, name.find(' '))}] += event["dur"].get<double>() / 1e6;
+  }
+  std::map<std::string, std::vector<double>> all;
+  for (const auto &[at, seconds] : sums)
+    all[keyOf(std::get<2>(at))].push_back(seconds);
+  std::map<std::string, double> medians;
+  for (auto &[key, seconds] : all) {
+    const auto middle = seconds.begin() + ptrdiff_t(seconds.size() / 2);
+    std::nth_element(seconds.begin(), middle, seconds.end());
+    medians[key] = *middle;
+  }
+  return medians;
+}
+
+} // namespace
+
+Expected<ActionSeconds> ActionSeconds::read(const std::string &path) {
+  Expected<std::string> text = readFile(path, kMostBytes);
+  if (!text)
+    return text.status();
+  const Json json = host::parseStrictly<Json>(*text, /*maxDepth=*/8);
+  const Json *events = &json;
+  if (json.is_object() && json.contains("traceEvents"))
+    events = &json["traceEvents"];
+  ActionSeconds result;
+  if (events->is_array())
+    result.seconds = TraceReader(*events).read();
+  if (result.seconds.empty())
+    return Status(ExitCode::io, path + ": expects a trace of pp-run --trace, "
+                                       "with slices such as 0F0, got none");
+  return result;
+}
+
+std::optional<double> ActionSeconds::find(const std::string &action) const {
+  const auto found = seconds.find(action);
+  return found == seconds.end() ? std::nullopt : std::optional(found->second);
+}
+
+Durations::Durations(const ppx::ArtifactT &artifact, const Mesh &mesh)
+    : artifact(&artifact), mesh(&mesh), topology(topologyOf(artifact)) {}
+
+/// What the rates say of each action.
+std::map<std::string, double> Durations::sumActions() const {
+  std::map<std::string, double> result;
+  for (const auto &program : artifact->programs) {
+    std::map<std::string, double> sums;
+    std::map<std::string, std::set<int32_t>> microBatches;
+    for (const auto &instruction : program->body)
+      if (computes(*instruction)) {
+        sums[keyOf(*instruction)] += of(*program, *instruction);
+        microBatches[keyOf(*instruction)].insert(instruction->micro_batch);
+      }
+    for (const auto &[key, seconds] : sums) {
+      double &most = result[key];
+      most = std::max(most, seconds / double(microBatches[key].size()));
+    }
+  }
+  return result;
+}
+
+Expected<Durations> Durations::create(const ppx::ArtifactT &artifact,
+                                      const Mesh &mesh,
+                                      const ActionSeconds &measured) {
+  Durations result(artifact, mesh);
+  const std::map<std::string, double> modelled = result.sumActions();
+  auto modelOf = [&](const std::string &key) {
+    const auto found = modelled.find(key);
+    return found == modelled.end() ? 0 : found->second;
+  };
+  for (const auto &[key, seconds] : modelled) {
+    const std::string stage = key.substr(0, key.size() - 1);
+    std::optional<double> took = measured.find(key);
+    double model = seconds;
+    // Both gradients are one action in one of the two, and two in the other.
+    const std::string backward = stage + 'B', weight = stage + 'W';
+    if ((key == backward || key == weight) &&
+        measured.find(weight).has_value() != (modelOf(weight) > 0)) {
+      model = modelOf(backward) + modelOf(weight);
+      took = measured.find(backward);
+      if (const std::optional<double> more = measured.find(weight))
+        took = took.value_or(0) + *more;
+    }
+    const bool isAction =
+        key == stage + 'F' || key == backward || key == weight;
+    if (!took && isAction)
+      return Status(ExitCode::usage,
+                    "--durations expects a run with the same stages, got one "
+                    "without " +
+                        key + "; give both plans the same pp, chunks and cuts");
+    if (took && model > 0)
+      result.factors[key] = *took / model;
+  }
+  return result;
+}
+
+double Durations::of(const ppx::ProgramT &program,
+                     const ppx::InstructionT &instruction) const {
+  const double seconds =
+      secondsOf(*artifact, *mesh, program, instruction, topology);
+  if (!computes(instruction))
+    return seconds;
+  const auto factor = factors.find(keyOf(instruction));
+  return factor == factors.end() ? seconds : seconds * factor->second;
+}

@@ -31,8 +31,8 @@ if(PP_COMPILER)
 else()
   set(headers ${CMAKE_INSTALL_INCLUDEDIR}/pp)
   install(DIRECTORY include/pp/Schedule DESTINATION ${headers} COMPONENT ppdev)
-  install(FILES include/pp/Planner/CutSearch.h include/pp/Planner/Residuals.h DESTINATION ${headers}/Planner
-          COMPONENT ppdev)
+  install(FILES include/pp/Planner/CutSearch.h include/pp/Planner/Residuals.h include/pp/Planner/ScheduleSearch.h
+          DESTINATION ${headers}/Planner COMPONENT ppdev)
   install(FILES include/pp/Transforms/Shard/ReshardPlanner.h DESTINATION ${headers}/Transforms/Shard COMPONENT ppdev)
 endif()
 

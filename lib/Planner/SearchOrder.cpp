@@ -2,6 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
+// Estimates of single ops do not see fusion, nor what gradients of weights cost
+// that are apart. So the named schedules are lowered, with cuts made for each,
+// and the search has the times of their programs. The best is chosen by
+// predicted steps of programs, and so never worse than a named one.
+//
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/SearchOrder.h"
 #include "pp/IR/Diagnostics.h"
@@ -21,144 +26,45 @@ namespace {
 /// Stages of a position that are tried where the plan does not say.
 constexpr unsigned kChunks[] = {1, 2, 4};
 
-/// Searches under a limit, of which each lowers the module once.
-constexpr unsigned kSteps = 4;
+/// Searches under a limit for one layout of stages.
+constexpr unsigned kLimitSteps = 3;
 
-class OrderSearch {
-public:
-  OrderSearch(func::FuncOp main, PlanAttr plan, MeasureOrder measure)
-      : main(main), plan(plan), measure(measure) {
-    const MeshAttr mesh = plan.getMesh();
-    const MeshAxisAttr stages = mesh.getStageAxis(), time = mesh.getTimeAxis();
-    problem.positions = stages ? unsigned(stages.getSize()) : 1;
-    problem.microBatches = time ? unsigned(time.getSize()) : 1;
-  }
+/// An order is lowered if by simulation it takes no more than this share of the
+/// best step.
+constexpr double kMayBeBest = 1.1;
 
-  FailureOr<FoundSchedule> run();
+/// For each of a dozen searches.
+constexpr SearchEffort kEffort = {/*exactNodes=*/100000,
+                                  /*placedActions=*/8000000};
 
-private:
-  LogicalResult addPlacements();
-  void addPlacement(const StageCosts &costs, const std::string &like,
-                    unsigned chunks);
-  FailureOr<FoundSchedule> fitMemory(FoundSchedule found);
-  FailureOr<bool> tryOrder(FoundSchedule tried);
-  FoundSchedule makeLeanest(size_t placement) const;
-  std::vector<FoundSchedule> makeNamed() const;
-  void time(FoundSchedule &order) const;
-  InFlightDiagnostic refuse();
+/// Pairs of stage and micro-batch up to which orders are lowered that no limit
+/// asks for.
+constexpr uint64_t kMostLoweredPairs = 4096;
 
-  /// Bytes of a position in one order.
-  struct Bytes {
-    int64_t estimated, measured;
-  };
-  /// What is known of a position: the orders next to the limit.
-  struct Range {
-    std::optional<Bytes> below, above;
-    int64_t least = kUnlimited;
-
-    int64_t findLimit(int64_t limit) const;
-  };
-
-  func::FuncOp main;
-  const PlanAttr plan;
-  MeasureOrder measure;
-  ScheduleSearchProblem problem;
-  SmallVector<int64_t> givenCuts;
-  int64_t limit = kUnlimited;
-  SmallVector<Range> ranges;
-  /// The fastest order that keeps the limit.
-  std::optional<FoundSchedule> best;
+/// Bytes of a position in one order.
+struct Bytes {
+  int64_t estimated, measured;
 };
 
-/// Stages of one position and about one duration, cut for an order that is
-/// known, lie where that order has them.
-void OrderSearch::addPlacement(const StageCosts &costs, const std::string &like,
-                               unsigned chunks) {
-  schedule::ScheduleProblem sizes;
-  sizes.ranks = problem.positions;
-  sizes.chunks = chunks;
-  // A pipeline is in its stride after a few rounds.
-  sizes.microBatches = std::min(problem.microBatches, 4 * problem.positions);
-  std::string error;
-  auto order = schedule::generate(like, sizes, error);
-  if (!order)
-    return;
-  std::optional<std::vector<int64_t>> cuts;
-  if (givenCuts.empty())
-    cuts = findStageCuts(costs, *order, problem.microBatches, error);
-  else if (givenCuts.size() + 1 == order->stages && givenCuts.front() > 0 &&
-           givenCuts.back() < costs.size() && llvm::is_sorted(givenCuts))
-    cuts.emplace(givenCuts.begin(), givenCuts.end());
-  if (cuts)
-    problem.placements.push_back(
-        {schedule::stageRanks(*order), loadStages(costs, *cuts)});
-}
+/// The orders next to the limit of a position.
+struct Bracket {
+  std::optional<Bytes> below, above;
 
-LogicalResult OrderSearch::addPlacements() {
-  FailureOr<PlanAttr> withSplits = withSeeds(main, plan);
-  if (failed(withSplits))
-    return failure();
-  FailureOr<StageCosts> costs =
-      measureStages(main, {*withSplits, getTopology(plan), {}});
-  if (failed(costs))
-    return failure();
-  givenCuts = llvm::to_vector(plan.getCuts());
-  if (const StringRef names = plan.getWord(PlanKey::Cuts); !names.empty()) {
-    auto named = findNamedCuts(main, names);
-    if (failed(named))
-      return failure();
-    givenCuts = std::move(*named);
-  }
-  const auto given = unsigned(plan.getInt(PlanKey::Chunks));
-  for (unsigned chunks : kChunks) {
-    if (given != 0)
-      chunks = given;
-    const bool isDone = given != 0 && !problem.placements.empty();
-    // One position has nothing to gain from several stages.
-    if (isDone || (problem.positions == 1 && chunks > 1 && given == 0))
-      break;
-    addPlacement(*costs, chunks == 1 ? "1f1b" : "interleaved-1f1b", chunks);
-    if (chunks == 2)
-      addPlacement(*costs, "zb-v", chunks);
-  }
-  if (problem.placements.empty())
-    return main.emitError("schedule=auto expects a forward op between an input "
-                          "and the loss for each stage, and cuts, if any, that "
-                          "ascend, for "
-                          "one, two or four stages (or `chunks`) of each of ")
-           << problem.positions << " positions, got "
-           << costs->work.back() - costs->work.front() << " ops and "
-           << givenCuts.size() << " cuts";
-  return success();
-}
+  void add(Bytes bytes, int64_t limit);
+  int64_t findLimit(int64_t limit) const;
+};
 
-/// Whether an order keeps the limit; if so and if it is faster, it is the best.
-/// What is estimated and what is measured bracket the limit of each position.
-FailureOr<bool> OrderSearch::tryOrder(FoundSchedule tried) {
-  auto measured = measure(tried.schedule);
-  if (failed(measured))
-    return failure();
-  const Placement &placement = problem.placements[tried.placement];
-  const std::vector<int64_t> estimated = peakBytes(placement, tried.schedule);
-  bool isFitting = true;
-  for (auto [range, estimate, peak] :
-       llvm::zip_equal(ranges, estimated, *measured)) {
-    range.least = std::min(range.least, peak);
-    const bool keepsLimit = peak <= limit;
-    isFitting &= keepsLimit;
-    auto &end = keepsLimit ? range.below : range.above;
-    if (!end ||
-        (keepsLimit ? estimate > end->estimated : estimate < end->estimated))
-      end = {estimate, peak};
-  }
-  if (isFitting && (!best || tried.seconds < best->seconds))
-    best = std::move(tried);
-  return isFitting;
+void Bracket::add(Bytes bytes, int64_t limit) {
+  const bool keepsLimit = bytes.measured <= limit;
+  std::optional<Bytes> &end = keepsLimit ? below : above;
+  if (!end || (keepsLimit ? bytes.estimated > end->estimated
+                          : bytes.estimated < end->estimated))
+    end = bytes;
 }
 
 /// What may be held by estimate so that the limit is met, if needs grow evenly
 /// between the measured orders.
-int64_t OrderSearch::Range::findLimit(int64_t limit) const {
+int64_t Bracket::findLimit(int64_t limit) const {
   if (!above)
     return kUnlimited;
   const int64_t excess = above->measured - limit;
@@ -171,70 +77,275 @@ int64_t OrderSearch::Range::findLimit(int64_t limit) const {
                   int64_t(share * double(above->estimated - below->estimated)));
 }
 
-/// One micro-batch at a time.
-FoundSchedule OrderSearch::makeLeanest(size_t placement) const {
-  FoundSchedule lean;
-  lean.placement = placement;
-  const std::vector<unsigned> &positionOf =
-      problem.placements[placement].positionOf;
-  const auto stages = unsigned(positionOf.size());
-  lean.schedule = {"auto", stages, problem.microBatches, {}};
-  lean.schedule.ranks.resize(problem.positions);
-  auto add = [&](unsigned stage, schedule::Kind kind, unsigned microBatch) {
-    lean.schedule.ranks[positionOf[stage]].push_back({stage, kind, microBatch});
-  };
-  for (unsigned m = 0; m < problem.microBatches; ++m) {
-    for (unsigned stage = 0; stage < stages; ++stage)
-      add(stage, schedule::Kind::Forward, m);
-    for (unsigned stage = stages; stage-- > 0;)
-      add(stage, schedule::Kind::Backward, m);
+/// One way to lay stages out, and what is known of it.
+struct StageLayout {
+  schedule::Schedule named;
+  Placement placement;
+  SmallVector<int64_t> cuts;
+  SmallVector<Bracket> brackets;
+  /// No order takes less, if memory is no matter.
+  double leastSeconds = 0;
+
+  double simulate(const schedule::Schedule &order) const {
+    return schedule::simulate(order, durationsOf(placement)).end;
   }
-  time(lean);
-  return lean;
+};
+
+class OrderTrials {
+public:
+  OrderTrials(func::FuncOp main, PlanAttr plan, LowerOrder lower)
+      : main(main), plan(plan), lower(lower) {
+    const MeshAttr mesh = plan.getMesh();
+    const MeshAxisAttr stages = mesh.getStageAxis(), time = mesh.getTimeAxis();
+    positions = stages ? unsigned(stages.getSize()) : 1;
+    microBatches = time ? unsigned(time.getSize()) : 1;
+    if (const StringRef text = plan.getWord(PlanKey::MemoryLimit);
+        !text.empty())
+      limit = int64_t(*pprt::parseBytes(text.str()));
+  }
+
+  FailureOr<ChosenOrder> run();
+
+private:
+  LogicalResult addLayouts();
+  LogicalResult findGivenCuts();
+  bool addLayout(const StageCosts &costs, const std::string &name,
+                 unsigned chunks, std::string &error);
+  std::optional<FoundSchedule> search(StageLayout &layout,
+                                      bool isLimited = false);
+  bool isLowered(const StageLayout &layout) const;
+  bool tryOrder(StageLayout &layout, schedule::Schedule order);
+  void takeTimes(StageLayout &layout, const schedule::Schedule &order);
+  void searchFromNamed(StageLayout &layout);
+  void searchUnderLimit(StageLayout &layout);
+  schedule::Schedule makeLeanest(const StageLayout &layout) const;
+  ChosenOrder take(const StageLayout &layout, schedule::Schedule order,
+                   double seconds) const;
+  InFlightDiagnostic refuse();
+
+  func::FuncOp main;
+  const PlanAttr plan;
+  LowerOrder lower;
+  unsigned positions, microBatches;
+  int64_t limit = kUnlimited;
+  SmallVector<int64_t> givenCuts;
+  std::vector<StageLayout> layouts;
+  /// Of the order that was lowered last; nothing if it cannot be lowered.
+  std::optional<LoweredOrder> lowered;
+  /// Of the order whose largest peak is the least.
+  SmallVector<int64_t> leastPeaks;
+  /// The fastest that keeps the limit; as far as orders are not lowered, by
+  /// simulation.
+  std::optional<ChosenOrder> best;
+};
+
+LogicalResult OrderTrials::findGivenCuts() {
+  givenCuts = llvm::to_vector(plan.getCuts());
+  const StringRef names = plan.getWord(PlanKey::Cuts);
+  if (names.empty())
+    return success();
+  auto named = findNamedCuts(main, names);
+  if (failed(named))
+    return failure();
+  givenCuts = std::move(*named);
+  return success();
 }
 
-void OrderSearch::time(FoundSchedule &order) const {
-  order.seconds =
-      schedule::simulate(order.schedule,
-                         durationsOf(problem.placements[order.placement]))
-          .end;
+/// The stages are cut for a named schedule, and lie where it has them.
+bool OrderTrials::addLayout(const StageCosts &costs, const std::string &name,
+                            unsigned chunks, std::string &error) {
+  schedule::ScheduleProblem sizes;
+  sizes.ranks = positions;
+  sizes.chunks = chunks;
+  sizes.microBatches = microBatches;
+  auto order = schedule::generate(name, sizes, error);
+  if (!order)
+    return false;
+  std::optional<std::vector<int64_t>> cuts(std::in_place, givenCuts.begin(),
+                                           givenCuts.end());
+  if (givenCuts.empty()) // as pp-cut-stages does
+    cuts =
+        findStageCuts(costs, schedule::takeMicroBatches(*order, 4 * positions),
+                      microBatches, error);
+  if (!cuts)
+    return false;
+  StageLayout &layout = layouts.emplace_back();
+  layout.placement = {schedule::stageRanks(*order), loadStages(costs, *cuts)};
+  layout.named = std::move(*order);
+  layout.cuts.assign(cuts->begin(), cuts->end());
+  layout.brackets.resize(positions);
+  return true;
 }
 
-/// The rules that lay stages as a placement does, the fastest first.
-std::vector<FoundSchedule> OrderSearch::makeNamed() const {
-  std::vector<FoundSchedule> named;
-  for (auto [index, placement] : llvm::enumerate(problem.placements))
-    for (const schedule::Algorithm &algorithm : schedule::algorithms()) {
-      schedule::ScheduleProblem sizes;
-      sizes.ranks = problem.positions;
-      sizes.microBatches = problem.microBatches;
-      sizes.chunks = unsigned(placement.positionOf.size()) / problem.positions;
-      std::string error;
-      auto order = schedule::generate(algorithm.name, sizes, error);
-      if (!order || schedule::stageRanks(*order) != placement.positionOf)
-        continue;
-      FoundSchedule &entry = named.emplace_back();
-      entry.placement = index;
-      entry.schedule = std::move(*order);
-      entry.schedule.name = "auto";
-      time(entry);
-    }
-  llvm::stable_sort(named, [](const FoundSchedule &a, const FoundSchedule &b) {
-    return a.seconds < b.seconds;
-  });
-  return named;
+LogicalResult OrderTrials::addLayouts() {
+  FailureOr<PlanAttr> withSplits = withSeeds(main, plan);
+  if (failed(withSplits) || failed(findGivenCuts()))
+    return failure();
+  FailureOr<StageCosts> costs =
+      measureStages(main, {*withSplits, getTopology(plan), {}});
+  if (failed(costs))
+    return failure();
+  SmallVector<unsigned> chunks = llvm::to_vector(ArrayRef(kChunks));
+  if (const auto given = unsigned(plan.getInt(PlanKey::Chunks)))
+    chunks = {given};
+  else if (positions == 1)
+    chunks = {1}; // has nothing to gain from several stages
+  if (!givenCuts.empty()) {
+    const size_t stages = givenCuts.size() + 1;
+    if (stages % positions || givenCuts.front() < 1 ||
+        givenCuts.back() >= costs->size() ||
+        llvm::adjacent_find(givenCuts, std::greater_equal<>()) !=
+            givenCuts.end())
+      return main.emitError("schedule=auto expects cuts that ascend, and as "
+                            "many stages at each of ")
+             << positions << " positions, got [" << ArrayRef(givenCuts) << "]";
+    chunks = {unsigned(stages / positions)};
+  }
+  std::string error;
+  for (unsigned count : chunks)
+    for (const schedule::Algorithm &algorithm : schedule::algorithms())
+      if (algorithm.minChunks <= count && count <= algorithm.maxChunks)
+        addLayout(*costs, algorithm.name, count, error);
+  if (layouts.empty())
+    return main.emitError("schedule=auto ") << error;
+  return success();
 }
 
-InFlightDiagnostic OrderSearch::refuse() {
+std::optional<FoundSchedule> OrderTrials::search(StageLayout &layout,
+                                                 bool isLimited) {
+  ScheduleSearchProblem problem;
+  problem.positions = positions;
+  problem.microBatches = microBatches;
+  problem.placements = {layout.placement};
+  if (isLimited)
+    for (const Bracket &bracket : layout.brackets)
+      problem.limits.push_back(bracket.findLimit(limit));
+  std::string error;
+  auto found = searchSchedule(problem, error, kEffort);
+  if (found && !isLimited)
+    layout.leastSeconds = found->leastSeconds;
+  return found;
+}
+
+bool OrderTrials::isLowered(const StageLayout &layout) const {
+  return limit != kUnlimited ||
+         uint64_t(layout.placement.positionOf.size()) * microBatches <=
+             kMostLoweredPairs;
+}
+
+ChosenOrder OrderTrials::take(const StageLayout &layout,
+                              schedule::Schedule order, double seconds) const {
+  ChosenOrder chosen;
+  chosen.gap = layout.leastSeconds > 0
+                   ? layout.simulate(order) / layout.leastSeconds - 1
+                   : 0;
+  order.name = "auto";
+  chosen.schedule = std::move(order);
+  chosen.cuts = layout.cuts;
+  chosen.stepSeconds = seconds;
+  return chosen;
+}
+
+/// Whether the order can be lowered and keeps the limit.
+bool OrderTrials::tryOrder(StageLayout &layout, schedule::Schedule order) {
+  order.name = "auto";
+  lowered.reset();
+  auto result = lower(order, layout.cuts);
+  if (failed(result))
+    return false;
+  lowered = std::move(*result);
+  const std::vector<int64_t> estimated = peakBytes(layout.placement, order);
+  bool isFitting = true;
+  for (auto [bracket, bytes, peak] :
+       llvm::zip_equal(layout.brackets, estimated, lowered->peakBytes)) {
+    bracket.add({bytes, peak}, limit);
+    isFitting &= peak <= limit;
+  }
+  if (leastPeaks.empty() ||
+      *llvm::max_element(lowered->peakBytes) < *llvm::max_element(leastPeaks))
+    leastPeaks = lowered->peakBytes;
+  if (isFitting && (!best || lowered->stepSeconds < best->stepSeconds))
+    best = take(layout, std::move(order), lowered->stepSeconds);
+  return isFitting;
+}
+
+/// The stages' times in the program that was lowered last. Where it has both
+/// gradients in one action, each keeps its share.
+void OrderTrials::takeTimes(StageLayout &layout,
+                            const schedule::Schedule &order) {
+  const std::vector<bool> isSplit = schedule::splitBackwards(order);
+  for (auto [stage, load] : llvm::enumerate(layout.placement.loads)) {
+    auto secondsOf = [&, number = std::to_string(stage)](char letter) {
+      const auto found = lowered->actionSeconds.find(number + letter);
+      return found == lowered->actionSeconds.end() ? 0 : found->second;
+    };
+    load.forwardSeconds = secondsOf('F');
+    const double backward = secondsOf('B'), weight = secondsOf('W');
+    const double share =
+        load.mergedSeconds > 0 ? load.backwardSeconds / load.mergedSeconds : 0;
+    load.mergedSeconds = backward + weight;
+    load.backwardSeconds =
+        isSplit[stage * order.microBatches] ? backward : share * backward;
+    load.weightSeconds = load.mergedSeconds - load.backwardSeconds;
+  }
+}
+
+/// With the times of the named schedule's program.
+void OrderTrials::searchFromNamed(StageLayout &layout) {
+  if (isLowered(layout)) {
+    tryOrder(layout, layout.named);
+    if (lowered)
+      takeTimes(layout, layout.named);
+  }
+  auto found = search(layout);
+  if (!found)
+    return;
+  if (isLowered(layout)) {
+    if (!best || found->seconds <= kMayBeBest * best->stepSeconds)
+      tryOrder(layout, std::move(found->schedule));
+  } else if (!best || found->seconds < best->stepSeconds) {
+    best = take(layout, std::move(found->schedule), found->seconds);
+  }
+}
+
+/// One micro-batch at a time.
+schedule::Schedule OrderTrials::makeLeanest(const StageLayout &layout) const {
+  const std::vector<unsigned> &positionOf = layout.placement.positionOf;
+  const auto stages = unsigned(positionOf.size());
+  schedule::Schedule order{"auto", stages, microBatches, {}};
+  order.ranks.resize(positions);
+  for (unsigned m = 0; m < microBatches; ++m) {
+    for (unsigned stage = 0; stage < stages; ++stage)
+      order.ranks[positionOf[stage]].push_back(
+          {stage, schedule::Kind::Forward, m});
+    for (unsigned stage = stages; stage-- > 0;)
+      order.ranks[positionOf[stage]].push_back(
+          {stage, schedule::Kind::Backward, m});
+  }
+  return order;
+}
+
+void OrderTrials::searchUnderLimit(StageLayout &layout) {
+  if (!tryOrder(layout, makeLeanest(layout)))
+    return;
+  for (unsigned step = 0; step < kLimitSteps; ++step) {
+    auto found = search(layout, /*isLimited=*/true);
+    if (!found || found->seconds >= kMayBeBest * best->stepSeconds)
+      return;
+    tryOrder(layout, std::move(found->schedule));
+  }
+}
+
+InFlightDiagnostic OrderTrials::refuse() {
   InFlightDiagnostic error =
       main.emitError("memory-limit=")
       << pprt::printLimit(limit)
-      << " is met by no order of actions that was tried: ";
+      << " is met by no order of actions that was tried: in the leanest ";
   bool isFirst = true;
-  for (auto [position, range] : llvm::enumerate(ranges))
-    if (range.least > limit) {
+  for (auto [position, peak] : llvm::enumerate(leastPeaks))
+    if (peak > limit) {
       error << (isFirst ? "" : ", ") << "a rank of position " << position
-            << " needs at least " << pprt::printLimit(range.least);
+            << " needs " << pprt::printLimit(peak);
       isFirst = false;
     }
   error << "; raise the limit, let remat=auto meet it, or split more "
@@ -243,63 +354,26 @@ InFlightDiagnostic OrderSearch::refuse() {
   return error;
 }
 
-FailureOr<FoundSchedule> OrderSearch::fitMemory(FoundSchedule found) {
-  ranges.resize(problem.positions);
-  const double leastSeconds = found.leastSeconds;
-  auto isFitting = tryOrder(found);
-  if (failed(isFitting))
+FailureOr<ChosenOrder> OrderTrials::run() {
+  if (failed(addLayouts()))
     return failure();
-  if (*isFitting)
-    return found;
-  for (size_t i = 0; !*isFitting && i < problem.placements.size(); ++i) {
-    isFitting = tryOrder(
-        makeLeanest((found.placement + i) % problem.placements.size()));
-    if (failed(isFitting))
-      return failure();
-  }
-  for (unsigned step = 0; *isFitting && step < kSteps; ++step) {
-    problem.limits.clear();
-    for (const Range &range : ranges)
-      problem.limits.push_back(range.findLimit(limit));
-    std::string error;
-    auto next = searchSchedule(problem, error);
-    if (!next || next->seconds >= best->seconds)
-      break;
-    if (failed(tryOrder(std::move(*next))))
-      return failure();
-  }
-  for (FoundSchedule &named : makeNamed()) {
-    if (best && named.seconds >= best->seconds)
-      break;
-    isFitting = tryOrder(std::move(named));
-    if (failed(isFitting))
-      return failure();
-    if (*isFitting)
-      break;
-  }
-  if (!best)
+  for (StageLayout &layout : layouts)
+    searchFromNamed(layout);
+  if (limit != kUnlimited)
+    for (StageLayout &layout : layouts)
+      searchUnderLimit(layout);
+  if (best)
+    return std::move(*best);
+  if (!leastPeaks.empty())
     return refuse();
-  best->leastSeconds = leastSeconds;
-  return std::move(*best);
-}
-
-FailureOr<FoundSchedule> OrderSearch::run() {
-  if (failed(addPlacements()))
-    return failure();
-  std::string error;
-  auto found = searchSchedule(problem, error);
-  if (!found)
-    return main.emitError("schedule=auto ") << error;
-  const StringRef text = plan.getWord(PlanKey::MemoryLimit);
-  if (text.empty())
-    return *found;
-  limit = int64_t(*pprt::parseBytes(text.str()));
-  return fitMemory(std::move(*found));
+  // What keeps each order from being lowered is not its order: it is reported
+  // when the module is lowered in any.
+  return take(layouts.front(), makeLeanest(layouts.front()), 0);
 }
 
 } // namespace
 
-FailureOr<FoundSchedule> pp::searchOrder(func::FuncOp main, PlanAttr plan,
-                                         MeasureOrder measure) {
-  return OrderSearch(main, plan, measure).run();
+FailureOr<ChosenOrder> pp::searchOrder(func::FuncOp main, PlanAttr plan,
+                                       LowerOrder lower) {
+  return OrderTrials(main, plan, lower).run();
 }

@@ -125,7 +125,6 @@ std::optional<double> ActionSeconds::find(const std::string &action) const {
 Durations::Durations(const ppx::ArtifactT &artifact, const Mesh &mesh)
     : artifact(&artifact), mesh(&mesh), topology(topologyOf(artifact)) {}
 
-/// What the rates say of each action.
 std::map<std::string, double> Durations::sumActions() const {
   std::map<std::string, double> result;
   for (const auto &program : artifact->programs) {

@@ -33,6 +33,9 @@ double widthOf(const std::string &text) {
   return kCharacter * double(text.size());
 }
 
+/// Stages of a row that the legend tells apart.
+constexpr unsigned kMostSwatches = 8;
+
 class Drawing {
 public:
   explicit Drawing(const Picture &picture) : picture(picture) {
@@ -132,10 +135,11 @@ private:
     if (hasPauses())
       add(mix(idleFill, fillOf('F'), 0.35), "begun, but waiting");
     add(idleFill, "idle");
-    if (mostStages() > 1) {
-      for (unsigned i = 0; i < mostStages(); ++i, at += kSwatch)
+    if (const unsigned stages = mostStages(); stages > 1) {
+      const unsigned swatches = std::min(stages, kMostSwatches);
+      for (unsigned i = 0; i < swatches; ++i, at += kSwatch)
         text += svg::rectangle(at, y, kSwatch, kSwatch,
-                               fillOf('F', i, mostStages()).c_str());
+                               fillOf('F', i, swatches).c_str());
       text += svg::label(at + 5, y + 10, "start", kInk,
                          "the first to the last stage of a row");
     }
@@ -228,8 +232,8 @@ private:
         wide += drawWide(bar, y, fill);
       for (const auto &[begin, end] : merge(bar)) {
         // A hairline of the background parts neighbours that are wide enough.
-        const double visible =
-            (end - begin) * scale - (isWide && end == bar.end ? 0.8 : 0);
+        const double visible = std::max(
+            0.0, (end - begin) * scale - (isWide && end == bar.end ? 0.8 : 0));
         if (visible < 1 && !isWide)
           columns.add(fill, begin * scale, end * scale);
         else if (bar.busy.size() > 1 || !isWide)

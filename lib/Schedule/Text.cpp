@@ -111,25 +111,36 @@ static std::string trim(const std::string &text) {
 /// Whether the cell is what torch.distributed.pipelining has beside compute
 /// actions, such as `1SEND_F0` or `0UNSHARD`: that follows from the order.
 static bool isCommunication(const std::string &cell) {
-  const size_t begin = cell.find_first_not_of("0123456789");
-  if (begin == 0 || begin == std::string::npos)
+  const char *next = cell.data(), *end = next + cell.size();
+  unsigned number = 0;
+  if (!consumeNumber(next, end, number))
     return false;
-  const size_t end = cell.find_last_not_of("0123456789") + 1;
-  const std::string word = cell.substr(begin, end - begin);
+  std::string word(next, end);
+  const size_t digits = word.find_last_not_of("0123456789") + 1;
+  next += digits;
+  const bool hasNumber = next != end;
+  if (hasNumber && !consumeNumber(next, end, number))
+    return false;
+  word.resize(digits);
   for (const char *known :
        {"SEND_F", "SEND_B", "RECV_F", "RECV_B", "WAIT_SEND_F", "WAIT_SEND_B",
-        "WAIT_RECV_F", "WAIT_RECV_B", "UNSHARD", "RESHARD", "REDUCE_GRAD",
-        "WAIT_REDUCE_GRAD"})
+        "WAIT_RECV_F", "WAIT_RECV_B"})
     if (word == known)
-      return true;
+      return hasNumber;
+  for (const char *known :
+       {"UNSHARD", "RESHARD", "REDUCE_GRAD", "WAIT_REDUCE_GRAD"})
+    if (word == known)
+      return !hasNumber;
   return false;
 }
 
 /// The actions of a cell: one, or those of `(0F3;3B1)OVERLAP_F_B`, which are
 /// run one after the other here.
 static std::vector<std::string> splitCell(const std::string &cell) {
-  const size_t end = cell.find(")OVERLAP_F_B");
-  if (cell.front() != '(' || end == std::string::npos)
+  const std::string tail = ")OVERLAP_F_B";
+  const size_t end = cell.find(tail);
+  if (cell.front() != '(' || end == std::string::npos ||
+      end + tail.size() != cell.size())
     return {cell};
   return split(cell.substr(1, end - 1), ';');
 }

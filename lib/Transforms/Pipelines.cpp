@@ -51,10 +51,11 @@ static void addTraining(OpPassManager &manager, bool keepGradients) {
 
 /// From a model with a plan to its evaluation, which has the layouts of the
 /// training step: the same passes, but gradients and updates.
-static void addEvaluation(OpPassManager &manager, const std::string &predict) {
-  manager.addPass(createPlanTraining());
+static void addEvaluation(OpPassManager &manager,
+                          const PipelineOptions &options) {
+  manager.addPass(createPlanTraining({options.target}));
   manager.addPass(createLowerPrecision());
-  manager.addPass(createEvaluate({predict}));
+  manager.addPass(createEvaluate({options.predict}));
   addFolding(manager);
 }
 
@@ -90,7 +91,7 @@ static void addGraphPasses(OpPassManager &manager,
     addPlan(manager, options);
 
   if (options.evaluates)
-    addEvaluation(manager, options.predict);
+    addEvaluation(manager, options);
   else
     addTraining(manager, options.keepGradients);
   manager.addPass(createVerifyGraph());
@@ -232,9 +233,9 @@ void pp::buildPipeline(OpPassManager &manager, const PipelineOptions &options,
     addProgramPasses(manager, options);
 }
 
-void pp::addPassesToSeeds(OpPassManager &manager) {
+void pp::addPassesToSeeds(OpPassManager &manager, std::string target) {
   addTraining(manager, /*keepGradients=*/false);
-  addOrder(manager, /*target=*/"");
+  addOrder(manager, target);
   addCutsAndSeeds(manager);
 }
 

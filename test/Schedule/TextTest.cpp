@@ -72,8 +72,10 @@ TEST(Text, CsvErrorsNameTheCell) {
   EXPECT_EQ(error, "row 2, column 2: expects an action such as 0F0, 1B3 or "
                    "1W3, with a stage below 4096 and a micro-batch below "
                    "65536, got '1SENT_B0'");
-  EXPECT_FALSE(parseCsv("(0F0;)OVERLAP_F_B\n", error));
-  EXPECT_FALSE(parseCsv("UNSHARD\n", error));
+  for (const char *cell :
+       {"(0F0;)OVERLAP_F_B", "(0F0;0B0)OVERLAP_F_B 0B7", "UNSHARD", "0UNSHARD7",
+        "0SEND_F", "99999999999SEND_F0", "0SEND_F99999999999"})
+    EXPECT_FALSE(parseCsv("0F0," + std::string(cell) + "\n", error)) << cell;
   EXPECT_TRUE(parseCsv("\xef\xbb\xbf"
                        "0F0\n",
                        error))

@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In: a differentiated level 1 function and a plan. Out: the order of actions,
-// the number of stages and their places with the shortest step that is known,
-// within the plan's `memory-limit`. ScheduleSearch.h searches; here, stages are
-// cut and measured for each way to lay them out, and what an order needs is
-// asked of whoever can lower the module.
+// the number of stages, their cuts and places with the shortest step that is
+// known, within the plan's `memory-limit`. ScheduleSearch.h searches in
+// numbers; here, stages are cut and measured for each way to lay them out, and
+// whoever can lower the module says what orders really take.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_PLANNER_SEARCHORDER_H
@@ -15,21 +15,43 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/PP.h"
 #include "pp/Planner/ScheduleSearch.h"
+#include <map>
+#include <string>
 
 namespace pp {
 
-/// The bytes that a rank of each position needs if the module is lowered in
-/// this order; with remat=auto, the fewest.
-using MeasureOrder =
-    llvm::function_ref<mlir::FailureOr<llvm::SmallVector<int64_t>>(
-        const schedule::Schedule &)>;
+/// What a module needs that is lowered in an order.
+struct LoweredOrder {
+  /// Predicted.
+  double stepSeconds = 0;
+  /// By stage and letter of the action, as in `3F`, of one micro-batch.
+  std::map<std::string, double> actionSeconds;
+  /// Of a rank of each position; with remat=auto, the fewest.
+  llvm::SmallVector<int64_t> peakBytes;
+};
 
-/// Calls `measure` only if the plan has a `memory-limit`. The search counts
-/// bytes as it estimates them: an order that needs too much leads to a search
-/// with smaller limits, a few times. If nothing fits, reports at `main` the
-/// least that was measured.
-mlir::FailureOr<FoundSchedule> searchOrder(mlir::func::FuncOp main,
-                                           PlanAttr plan, MeasureOrder measure);
+/// Lowers a copy of the module whose stages begin at 0 and at `cuts`.
+using LowerOrder = llvm::function_ref<mlir::FailureOr<LoweredOrder>(
+    const schedule::Schedule &, llvm::ArrayRef<int64_t> cuts)>;
+
+struct ChosenOrder {
+  /// Called "auto".
+  schedule::Schedule schedule;
+  llvm::SmallVector<int64_t> cuts;
+  /// Predicted for its program; of a step too long to be lowered more than
+  /// once, simulated.
+  double stepSeconds = 0;
+  /// By how much a step of its stages in another order may be shorter, if
+  /// memory is no matter.
+  double gap = 0;
+};
+
+/// Lowers about a dozen orders, or up to three dozen if there is a
+/// `memory-limit`: what is searched with estimated times and bytes is corrected
+/// by what programs have. Named schedules are among them. If nothing keeps the
+/// limit, reports at `main` what the leanest order needed.
+mlir::FailureOr<ChosenOrder> searchOrder(mlir::func::FuncOp main, PlanAttr plan,
+                                         LowerOrder lower);
 
 } // namespace pp
 

@@ -53,9 +53,11 @@ public:
   double of(const pprt::ppx::ProgramT &program,
             const pprt::ppx::InstructionT &instruction) const;
 
-private:
+  /// Of each action, by stage and letter of its phase as above: the kernels of
+  /// one micro-batch, or of a step.
   std::map<std::string, double> sumActions() const;
 
+private:
   const pprt::ppx::ArtifactT *artifact;
   const pprt::Mesh *mesh;
   schedule::Topology topology;

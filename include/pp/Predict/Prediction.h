@@ -40,7 +40,7 @@ struct ProgramPrediction {
 struct ClassPrediction {
   std::vector<uint32_t> ranks;
   pprt::RankTimes times;
-  /// The most micro-batches whose residuals are held at once.
+  /// The most pairs of stage and micro-batch of which residuals are held.
   unsigned setsInFlight = 0;
 };
 

@@ -70,10 +70,12 @@ def Schedule : PassBase<"pp-schedule", "::mlir::OperationPass<::mlir::ModuleOp>"
 
     `auto` is searched: the shortest step for the times and messages of stages,
     cut for one, two and four stages a position (or `chunks` of them), in rounds
-    or there and back. With `memory-limit`, unless remat=auto meets that, the
-    module is lowered with up to five orders to see what each needs.
-    `--remarks-filter=pp-schedule` prints the step's time, the least that any
-    order could take, and how far that is away.
+    or there and back; the cuts are put into the plan. About a dozen orders are
+    lowered, named schedules among them, and the one with the least predicted
+    step is taken; with `memory-limit` up to three dozen, and the best of those
+    that keep it. A step of more than 4096 pairs of stage and micro-batch, and no
+    limit, is only estimated. `--remarks-filter=pp-schedule` prints the predicted
+    step, and by how much another order of these stages may be shorter.
     Errors: an unknown schedule, sizes that it does not allow, a limit that no
     order meets (with the least that would do).
   }];

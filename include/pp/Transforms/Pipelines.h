@@ -65,7 +65,7 @@ void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
 
 /// Appends the passes from a model with a plan to a training step whose plan
 /// has cuts and seeds: pp-plan-training runs them on a copy.
-void addPassesToSeeds(mlir::OpPassManager &manager);
+void addPassesToSeeds(mlir::OpPassManager &manager, std::string target);
 
 /// Appends the passes that follow pp-schedule in a step of level graph, as far
 /// as places in memory: pp-schedule runs them to see what an order needs.

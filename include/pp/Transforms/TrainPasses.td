@@ -157,9 +157,13 @@ def PlanTraining : LevelPass<"pp-plan-training", "Graph"> {
   let description = [{
     A program that evaluates has its parameters where training has them. Makes
     the training step of a copy, up to pp-annotate-shardings, and takes the
-    seeds and cuts of its plan. A plan that has cuts for its stages, and seeds,
-    stays as it is.
+    seeds and cuts of its plan, and its order if that is searched. A plan that
+    has cuts for its stages, seeds and a named order stays as it is.
   }];
+  let options = [
+    Option<"target", "target", "std::string", "\"\"",
+           "the target of kernels, for schedule=auto; empty: the module's">
+  ];
 }
 
 def Evaluate : LevelPass<"pp-evaluate", "Graph"> {

@@ -54,8 +54,9 @@ bool ScheduleSearchProblem::check(std::string &error) const {
       for (double seconds : {load.forwardSeconds, load.backwardSeconds,
                              load.weightSeconds, load.mergedSeconds,
                              load.sendForwardSeconds, load.sendBackwardSeconds})
-        if (!(seconds >= 0 && std::isfinite(seconds)))
-          return fail("expects times of at least 0 s, got " +
+        if (!(seconds >= 0 && std::isfinite(seconds * schedule::maxActions)))
+          return fail("expects times of at least 0 s, of which a step's sum is "
+                      "finite, got " +
                       std::to_string(seconds) + " of " + name);
       constexpr int64_t most = kUnlimited / schedule::maxActions / 4;
       for (int64_t bytes : {load.residualBytes, load.weightBytes})

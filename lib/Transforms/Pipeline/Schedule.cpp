@@ -14,7 +14,9 @@
 #include "pp/IR/PlanKeys.h"
 #include "pp/Planner/ChooseSchedule.h"
 #include "pp/Planner/SearchOrder.h"
+#include "pp/Predict/Prediction.h"
 #include "pp/Schedule/Simulate.h"
+#include "pp/Target/Artifact.h"
 #include "pp/Transforms/Passes.h"
 #include "pp/Transforms/Pipelines.h"
 #include "pp/Transforms/Shard/DivideAxes.h"
@@ -124,46 +126,57 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
         getLevel(getOperation()) == Level::Graph && hasBackward(main);
     if (plan.getSchedule() != "auto" || !isWhole)
       return chooseSchedule(main, plan);
-    auto found = searchOrder(main, plan, [&](const schedule::Schedule &order) {
-      return measure(order);
-    });
-    if (failed(found))
+    auto chosen = searchOrder(
+        main, plan,
+        [&](const schedule::Schedule &order, ArrayRef<int64_t> cuts) {
+          return lower(plan, order, cuts);
+        });
+    if (failed(chosen))
       return failure();
+    // They belong to the order: others would have other times.
+    setPlan(getOperation(), plan.withCuts(chosen->cuts));
     if (main.getContext()->getRemarkEngine())
       remark::analysis(
           main.getLoc(),
           remark::RemarkOpts::name("search").category("pp-schedule"))
-          << remark::metric("stages", std::to_string(found->schedule.stages))
+          << remark::metric("stages", std::to_string(chosen->schedule.stages))
           << remark::metric("step_seconds",
-                            llvm::formatv("{0:e3}", found->seconds).str())
-          << remark::metric("at_least_seconds",
-                            llvm::formatv("{0:e3}", found->leastSeconds).str())
-          << remark::metric("gap", llvm::formatv("{0:P1}", found->gap()).str());
-    return std::move(found->schedule);
+                            llvm::formatv("{0:e3}", chosen->stepSeconds).str())
+          << remark::metric("gap", llvm::formatv("{0:P1}", chosen->gap).str());
+    return std::move(chosen->schedule);
   }
 
-  /// The arena of each position, if the module is lowered in this order; and
-  /// keeps as little as it can where that is decided later.
-  FailureOr<SmallVector<int64_t>> measure(const schedule::Schedule &order) {
+  /// Lowers a copy in this order; it keeps as little as it can where that is
+  /// decided later. What passes have to say of a trial is not said.
+  FailureOr<LoweredOrder> lower(PlanAttr plan, const schedule::Schedule &order,
+                                ArrayRef<int64_t> cuts) {
+    ScopedDiagnosticHandler silence(&getContext(),
+                                    [](Diagnostic &) { return success(); });
     OwningOpRef<ModuleOp> copy = getOperation().clone();
     auto main = lookupMain(*copy);
     if (failed(main))
       return failure();
     (*main)->setAttr(attrs::kSchedule, spell(&getContext(), order));
-    auto plan = lookupPlan(*copy);
-    if (succeeded(plan) && plan->getWord(PlanKey::Remat) == "auto")
-      setPlan(*copy, plan->withSetting(PlanKey::Remat, "full"));
+    plan = plan.withCuts(cuts);
+    if (plan.getWord(PlanKey::Remat) == "auto")
+      plan = plan.withSetting(PlanKey::Remat, "full");
+    setPlan(*copy, plan);
     PassManager passes(&getContext());
     passes.enableVerifier(false);
     addPassesAfterSchedule(passes, target);
     if (failed(passes.run(*copy)))
       return failure();
-    auto programs = lookupPrograms(*copy);
-    if (failed(programs))
+    auto built = buildMeshedArtifact(*copy);
+    if (failed(built))
       return failure();
-    return llvm::map_to_vector(*programs, [](ProgramOp program) {
-      return int64_t(program.getArenaBytes());
-    });
+    LoweredOrder lowered;
+    lowered.stepSeconds =
+        predict::predict(*built->artifact, built->mesh).stepSeconds;
+    lowered.actionSeconds =
+        predict::Durations(*built->artifact, built->mesh).sumActions();
+    for (const auto &program : built->artifact->programs)
+      lowered.peakBytes.push_back(int64_t(program->arena_bytes));
+    return lowered;
   }
 };
 

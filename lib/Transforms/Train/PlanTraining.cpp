@@ -23,9 +23,11 @@ namespace pp {
 
 namespace {
 struct PlanTrainingPass : pp::impl::PlanTrainingBase<PlanTrainingPass> {
+  using PlanTrainingBase::PlanTrainingBase;
+
   void getDependentDialects(DialectRegistry &registry) const override {
     OpPassManager passes(ModuleOp::getOperationName());
-    addPassesToSeeds(passes);
+    addPassesToSeeds(passes, target);
     passes.getDependentDialects(registry);
   }
 
@@ -42,7 +44,7 @@ struct PlanTrainingPass : pp::impl::PlanTrainingBase<PlanTrainingPass> {
     OwningOpRef<ModuleOp> copy = getOperation().clone();
     PassManager passes(&getContext());
     passes.enableVerifier(false);
-    addPassesToSeeds(passes);
+    addPassesToSeeds(passes, target);
     if (failed(passes.run(*copy)))
       return signalPassFailure();
     auto chosen = lookupPlan(*copy);

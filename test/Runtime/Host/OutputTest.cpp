@@ -24,7 +24,7 @@ static Json parse(const std::string &text) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-TEST(Report, HasTheKeysOfVersion1) {
+TEST(Report, HasTheKeysOfItsVersion) {
   Report report;
   report.world = 8;
   report.threadsPerRank = 3;

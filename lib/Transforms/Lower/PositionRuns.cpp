@@ -7,13 +7,15 @@
 // position has sent is received, as if it overwrote it, and a receive until the
 // run listed before it has ended, as if that freed its place. A schedule that
 // ends here has no circle of waits wherever slots are placed, since a wait only
-// points back in a list.
+// points back in a list. Then some values are received earlier, so that no
+// sender waits for a reader that is not yet ready.
 //
 //===----------------------------------------------------------------------===//
 #include "PositionRuns.h"
 #include "pp/IR/Model.h"
-#include "pp/Schedule/Schedule.h"
+#include "pp/Schedule/Simulate.h"
 #include "llvm/ADT/SetVector.h"
+#include <limits>
 
 using namespace mlir;
 using namespace pp;
@@ -38,19 +40,22 @@ InFlightDiagnostic pp::reportMissing(Operation *reader, int64_t position,
 /// The runs of one position, nothing received.
 static PositionRuns
 listRuns(const llvm::DenseMap<std::pair<int, int64_t>, FragmentOp> &fragments,
-         int64_t position, ArrayRef<schedule::Action> actions) {
+         int64_t position, ArrayRef<schedule::TimedAction> actions) {
+  constexpr double never = std::numeric_limits<double>::infinity();
   PositionRuns list;
-  auto add = [&](Phase phase, int64_t place, int64_t microBatch) {
-    if (FragmentOp fragment = fragments.lookup({int(phase), place}))
+  auto add = [&](Phase phase, int64_t place, int64_t microBatch, double start) {
+    if (FragmentOp fragment = fragments.lookup({int(phase), place})) {
       list.runs.push_back({fragment, microBatch});
+      list.starts.push_back(start);
+    }
   };
-  add(Phase::Prologue, position, -1);
-  for (const schedule::Action &action : actions)
+  add(Phase::Prologue, position, -1, -never);
+  for (const auto &[action, start, end] : actions)
     add(action.kind == schedule::Kind::Forward    ? Phase::Forward
         : action.kind == schedule::Kind::Backward ? Phase::Backward
                                                   : Phase::Weight,
-        action.stage, action.microBatch);
-  add(Phase::Update, position, -1);
+        action.stage, action.microBatch, start);
+  add(Phase::Update, position, -1, never);
   list.receives.resize(list.runs.size() + 1);
   return list;
 }
@@ -225,6 +230,26 @@ LogicalResult Rendezvous::run() {
 
 } // namespace
 
+/// The next run of a position may take the bytes of what was just sent. By then
+/// that is received, if its reader comes more than a run later: it would let
+/// the sender wait.
+static void receiveInTime(std::vector<PositionRuns> &positions) {
+  for (PositionRuns &list : positions)
+    for (size_t reader = 0; reader < list.receives.size(); ++reader)
+      llvm::erase_if(list.receives[reader], [&](RunPlace source) {
+        const std::vector<double> &starts = positions[source.position].starts;
+        if (source.index + 1 >= starts.size())
+          return false;
+        const size_t place =
+            llvm::lower_bound(list.starts, starts[source.index + 1]) -
+            list.starts.begin();
+        if (place >= reader)
+          return false;
+        list.receives[place].push_back(source);
+        return true;
+      });
+}
+
 FailureOr<std::vector<PositionRuns>>
 pp::listPositionRuns(func::FuncOp main, ScheduleAttr schedule) {
   llvm::DenseMap<std::pair<int, int64_t>, FragmentOp> fragments;
@@ -232,9 +257,13 @@ pp::listPositionRuns(func::FuncOp main, ScheduleAttr schedule) {
     fragments[{int(fragment.getPhase()), fragment.getStageOrPosition()}] =
         fragment;
   std::vector<PositionRuns> positions;
-  for (auto [position, actions] : llvm::enumerate(schedule.getTable().ranks))
+  const schedule::Schedule table = schedule.getTable();
+  const schedule::Timeline timeline =
+      schedule::simulate(table, schedule::Durations::usual());
+  for (auto [position, actions] : llvm::enumerate(timeline.ranks))
     positions.push_back(listRuns(fragments, position, actions));
   if (failed(Rendezvous(main, positions).run()))
     return failure();
+  receiveInTime(positions);
   return positions;
 }

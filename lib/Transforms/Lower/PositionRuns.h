@@ -6,7 +6,7 @@
 // position receives the values that others send to it. The results of a run are
 // sent right after it. They are received as late as possible: right before a
 // run that reads them, or earlier if the positions would otherwise wait for one
-// another in a circle.
+// another, in a circle or because the sender goes on sooner than the reader.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_POSITIONRUNS_H
@@ -33,6 +33,9 @@ struct RunPlace {
 /// The work of one position in a step.
 struct PositionRuns {
   std::vector<Run> runs;
+  /// When each begins if no position waits for memory, in units of a forward
+  /// action.
+  std::vector<double> starts;
   /// For each run, and for the end of the list: the runs whose results are
   /// received before it, in order.
   std::vector<llvm::SmallVector<RunPlace, 2>> receives;

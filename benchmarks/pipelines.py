@@ -256,8 +256,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(args, folder)
         for part in parts:
-            print(f"\n{part}, {' '.join(dimensions(bench.models[part if part == 'peers' else 'bubbles']))} "
-                  f"--microbatches={args.microbatches}\n", flush=True)
+            model = "" if part == "predictions" else ", " + " ".join(dimensions(bench.models[part]))
+            print(f"\n{part}{model}, --microbatches={args.microbatches}\n", flush=True)
             print("\n".join(PARTS[part](bench)), flush=True)
 
 

@@ -11,9 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/ResidualSearch.h"
-#include "pp/IR/Diagnostics.h"
-#include "pprt/Bytes.h"
-#include "pprt/Status.h"
+#include "MemoryRefusal.h"
 #include <map>
 
 using namespace mlir;
@@ -63,7 +61,6 @@ private:
   void tryBudget(Stage &stage, int64_t budget);
   LogicalResult searchBudgets();
   SmallVector<int64_t> findLeastPeaks() const;
-  LogicalResult refuse();
 
   func::FuncOp main;
   const int64_t limit;
@@ -191,25 +188,6 @@ SmallVector<int64_t> ResidualSearch::findLeastPeaks() const {
   return least;
 }
 
-LogicalResult ResidualSearch::refuse() {
-  InFlightDiagnostic error =
-      main.emitError("memory-limit=")
-      << pprt::printLimit(limit)
-      << " is met by no choice of what is kept that was tried: ";
-  bool isFirst = true;
-  for (auto [number, peak] : llvm::enumerate(findLeastPeaks())) {
-    if (peak <= limit)
-      continue;
-    error << (isFirst ? "" : ", ") << "a rank of stage " << number
-          << " needs at least " << pprt::printLimit(peak);
-    isFirst = false;
-  }
-  error << "; raise the limit, or split more (precision, zero, microbatches, "
-           "pp, tp)";
-  setExitCode(error, int(pprt::ExitCode::outOfMemory));
-  return error;
-}
-
 FailureOr<std::vector<StageResiduals>> ResidualSearch::run() {
   if (failed(collect()))
     return failure();
@@ -225,7 +203,8 @@ FailureOr<std::vector<StageResiduals>> ResidualSearch::run() {
     return failure();
   if (llvm::any_of(findLeastPeaks(),
                    [&](int64_t peak) { return peak > limit; }))
-    return refuse();
+    return refuseLimit(main, limit, "choice of what is kept", findLeastPeaks(),
+                       "needs at least");
   std::vector<StageResiduals> chosen;
   for (Stage &stage : stages)
     chosen.push_back(std::move(*stage.best));

@@ -9,14 +9,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pp/Planner/SearchOrder.h"
-#include "pp/IR/Diagnostics.h"
+#include "MemoryRefusal.h"
 #include "pp/IR/PlanKeys.h"
 #include "pp/Planner/FindSeeds.h"
 #include "pp/Planner/ReshardQuestion.h"
 #include "pp/Planner/StageCuts.h"
 #include "pp/Schedule/Algorithms.h"
 #include "pprt/Bytes.h"
-#include "pprt/Status.h"
 
 using namespace mlir;
 using namespace pp;
@@ -118,10 +117,8 @@ private:
   void takeTimes(StageLayout &layout, const schedule::Schedule &order);
   void searchFromNamed(StageLayout &layout);
   void searchUnderLimit(StageLayout &layout);
-  schedule::Schedule makeLeanest(const StageLayout &layout) const;
   ChosenOrder take(const StageLayout &layout, schedule::Schedule order,
                    double seconds) const;
-  InFlightDiagnostic refuse();
 
   func::FuncOp main;
   const PlanAttr plan;
@@ -308,25 +305,8 @@ void OrderTrials::searchFromNamed(StageLayout &layout) {
   }
 }
 
-/// One micro-batch at a time.
-schedule::Schedule OrderTrials::makeLeanest(const StageLayout &layout) const {
-  const std::vector<unsigned> &positionOf = layout.placement.positionOf;
-  const auto stages = unsigned(positionOf.size());
-  schedule::Schedule order{"auto", stages, microBatches, {}};
-  order.ranks.resize(positions);
-  for (unsigned m = 0; m < microBatches; ++m) {
-    for (unsigned stage = 0; stage < stages; ++stage)
-      order.ranks[positionOf[stage]].push_back(
-          {stage, schedule::Kind::Forward, m});
-    for (unsigned stage = stages; stage-- > 0;)
-      order.ranks[positionOf[stage]].push_back(
-          {stage, schedule::Kind::Backward, m});
-  }
-  return order;
-}
-
 void OrderTrials::searchUnderLimit(StageLayout &layout) {
-  if (!tryOrder(layout, makeLeanest(layout)))
+  if (!tryOrder(layout, leanestSchedule(layout.placement, microBatches)))
     return;
   for (unsigned step = 0; step < kLimitSteps; ++step) {
     auto found = search(layout, /*isLimited=*/true);
@@ -334,24 +314,6 @@ void OrderTrials::searchUnderLimit(StageLayout &layout) {
       return;
     tryOrder(layout, std::move(found->schedule));
   }
-}
-
-InFlightDiagnostic OrderTrials::refuse() {
-  InFlightDiagnostic error =
-      main.emitError("memory-limit=")
-      << pprt::printLimit(limit)
-      << " is met by no order of actions that was tried: in the leanest ";
-  bool isFirst = true;
-  for (auto [position, peak] : llvm::enumerate(leastPeaks))
-    if (peak > limit) {
-      error << (isFirst ? "" : ", ") << "a rank of position " << position
-            << " needs " << pprt::printLimit(peak);
-      isFirst = false;
-    }
-  error << "; raise the limit, let remat=auto meet it, or split more "
-           "(precision, zero, microbatches, pp, tp)";
-  setExitCode(error, int(pprt::ExitCode::outOfMemory));
-  return error;
 }
 
 FailureOr<ChosenOrder> OrderTrials::run() {
@@ -365,10 +327,12 @@ FailureOr<ChosenOrder> OrderTrials::run() {
   if (best)
     return std::move(*best);
   if (!leastPeaks.empty())
-    return refuse();
+    return refuseLimit(main, limit, "order of actions", leastPeaks,
+                       "needs in the leanest", "let remat=auto meet it, ");
   // What keeps each order from being lowered is not its order: it is reported
   // when the module is lowered in any.
-  return take(layouts.front(), makeLeanest(layouts.front()), 0);
+  return take(layouts.front(),
+              leanestSchedule(layouts.front().placement, microBatches), 0);
 }
 
 } // namespace

@@ -239,5 +239,6 @@ Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
   addSchedule(players, *timeline, prediction);
   addClasses(players, *timeline, prediction);
   prediction.criticalPath = findCriticalPath(players, *timeline);
+  prediction.instructions = *timeline;
   return prediction;
 }

@@ -239,21 +239,32 @@ void pp::addPassesToSeeds(OpPassManager &manager, std::string target) {
   addCutsAndSeeds(manager);
 }
 
-void pp::addPassesAfterSchedule(OpPassManager &manager, std::string target) {
+LogicalResult pp::runOnCopy(ModuleOp copy,
+                            function_ref<void(OpPassManager &)> addPasses) {
+  PassManager passes(copy.getContext());
+  passes.enableVerifier(false); // the module itself is verified later
+  addPasses(passes);
+  return passes.run(copy);
+}
+
+/// Of passes that only see what a choice needs.
+static PipelineOptions getOptionsOfTrial(std::string target) {
   PipelineOptions options;
   options.target = std::move(target);
   options.skipProgramChecks = true;
+  return options;
+}
+
+void pp::addPassesAfterSchedule(OpPassManager &manager, std::string target) {
+  const PipelineOptions options = getOptionsOfTrial(std::move(target));
   addSpmdPasses(manager);
   addPipelinePasses(manager, options);
   addProgramPasses(manager, options);
 }
 
 void pp::addPassesAfterResiduals(OpPassManager &manager, std::string target) {
-  PipelineOptions options;
-  options.target = std::move(target);
-  options.skipProgramChecks = true;
   addRematerialization(manager);
-  addProgramPasses(manager, options);
+  addProgramPasses(manager, getOptionsOfTrial(std::move(target)));
 }
 
 std::optional<Level> pp::getLevel(ModuleOp module) {

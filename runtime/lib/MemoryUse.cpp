@@ -59,8 +59,7 @@ SlotLives pprt::livesOf(const ppx::ProgramT &program) {
   if (program.body.empty())
     return lives;
   const auto touch = [&](uint32_t slot, size_t index) {
-    const int32_t whole = program.slots[slot]->part_of;
-    SlotLife &life = lives.slots[whole < 0 ? slot : uint32_t(whole)];
+    SlotLife &life = lives.slots[wholeSlot(program, slot)];
     life.first = std::min(life.first, index);
     life.last = std::max(life.last, index);
   };
@@ -68,8 +67,7 @@ SlotLives pprt::livesOf(const ppx::ProgramT &program) {
     for (uint32_t slot : program.body[i]->arguments)
       touch(slot, i);
   for (uint32_t slot = 0; slot < program.slots.size(); ++slot)
-    if (const ppx::SlotClass its = program.slots[slot]->slot_class;
-        its == ppx::SlotClass_parameter || its == ppx::SlotClass_optimizer) {
+    if (livesThroughStep(program.slots[slot]->slot_class)) {
       touch(slot, 0);
       touch(slot, program.body.size() - 1);
     }

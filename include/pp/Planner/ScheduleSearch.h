@@ -99,6 +99,11 @@ std::optional<FoundSchedule>
 searchSchedule(const ScheduleSearchProblem &problem, std::string &error,
                const SearchEffort &effort = {});
 
+/// One micro-batch at a time, both gradients in one action: no order of the
+/// placement needs less memory. Called "auto".
+schedule::Schedule leanestSchedule(const Placement &placement,
+                                   unsigned microBatches);
+
 /// The times of a placement, as schedule::simulate takes them. The placement
 /// has to outlive them.
 schedule::Durations durationsOf(const Placement &placement);

@@ -60,6 +60,9 @@ struct Prediction {
   /// the largest part first.
   std::vector<pprt::PathPart> criticalPath;
   std::vector<ClassPrediction> classes;
+  /// When the instructions of each class run; empty for a program that does not
+  /// end.
+  pprt::Timeline instructions;
   /// Forward and backward actions, a row for each class.
   schedule::Schedule schedule;
   schedule::Timeline timeline;

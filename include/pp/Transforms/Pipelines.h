@@ -67,6 +67,12 @@ void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
 /// has cuts and seeds: pp-plan-training runs them on a copy.
 void addPassesToSeeds(mlir::OpPassManager &manager, std::string target);
 
+/// Runs passes on a module that is not printed between them: a copy, to see
+/// what would become of it.
+mlir::LogicalResult
+runOnCopy(mlir::ModuleOp copy,
+          llvm::function_ref<void(mlir::OpPassManager &)> addPasses);
+
 /// Appends the passes that follow pp-schedule in a step of level graph, as far
 /// as places in memory: pp-schedule runs them to see what an order needs.
 void addPassesAfterSchedule(mlir::OpPassManager &manager, std::string target);

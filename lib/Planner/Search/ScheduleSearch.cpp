@@ -17,23 +17,9 @@
 using namespace pp;
 
 /// Pairs of stage and micro-batch up to which all orders are searched. Stages
-/// are fewer than the bits of a mask have room for.
+/// are no more than the bits of a mask have room for.
 static constexpr uint64_t kMostExactPairs = 128;
 static constexpr unsigned kMostExactStages = kMostBranchStages;
-
-/// One micro-batch at a time, in which nothing is split: no order needs less
-/// memory.
-static Order leanestOrder(const OrderModel &model) {
-  Order order{std::vector<char>(model.stages),
-              std::vector<std::vector<Step>>(model.positions)};
-  for (unsigned i = 0; i < model.microBatches; ++i) {
-    for (unsigned stage = 0; stage < model.stages; ++stage)
-      order.steps[model.positionOf[stage]].push_back(3 * stage + kForward);
-    for (unsigned stage = model.stages; stage-- > 0;)
-      order.steps[model.positionOf[stage]].push_back(3 * stage + kBackward);
-  }
-  return order;
-}
 
 /// With the leanest order a position holds what all its stages hold of one
 /// micro-batch. If that is too much, returns by how much and says so in
@@ -113,7 +99,8 @@ pp::searchSchedule(const ScheduleSearchProblem &problem, std::string &error,
       continue; // another placement is as good as this can be
     OrderSearch search(model, least, effort.placedActions / fitting.size());
     considerNamed(model, search);
-    search.consider(leanestOrder(model));
+    search.consider(toOrder(
+        model, leanestSchedule(problem.placements[i], problem.microBatches)));
     search.tryRules();
     search.replan();
     search.moveActions();

@@ -73,6 +73,25 @@ bool ScheduleSearchProblem::check(std::string &error) const {
   return true;
 }
 
+schedule::Schedule pp::leanestSchedule(const Placement &placement,
+                                       unsigned microBatches) {
+  const std::vector<unsigned> &positionOf = placement.positionOf;
+  const auto stages = unsigned(positionOf.size());
+  schedule::Schedule order{"auto", stages, microBatches, {}};
+  order.ranks.resize(1 +
+                     *std::max_element(positionOf.begin(), positionOf.end()));
+  auto add = [&](unsigned stage, schedule::Kind kind, unsigned microBatch) {
+    order.ranks[positionOf[stage]].push_back({stage, kind, microBatch});
+  };
+  for (unsigned m = 0; m < microBatches; ++m) {
+    for (unsigned stage = 0; stage < stages; ++stage)
+      add(stage, schedule::Kind::Forward, m);
+    for (unsigned stage = stages; stage-- > 0;)
+      add(stage, schedule::Kind::Backward, m);
+  }
+  return order;
+}
+
 schedule::Durations pp::durationsOf(const Placement &placement) {
   schedule::Durations durations;
   durations.action = [&](const schedule::Action &action, bool isMerged) {

@@ -124,10 +124,9 @@ struct ChooseResidualsPass
   /// The arena of each stage, if the module is lowered as it is marked.
   FailureOr<SmallVector<int64_t>> measureStages() {
     OwningOpRef<ModuleOp> copy = getOperation().clone();
-    PassManager passes(&getContext());
-    passes.enableVerifier(false);
-    addPassesAfterResiduals(passes, target);
-    if (failed(passes.run(*copy)))
+    if (failed(runOnCopy(*copy, [&](OpPassManager &passes) {
+          addPassesAfterResiduals(passes, target);
+        })))
       return failure();
     auto programs = lookupPrograms(*copy);
     if (failed(programs))

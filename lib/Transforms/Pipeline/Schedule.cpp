@@ -161,10 +161,9 @@ struct SchedulePass : pp::impl::ScheduleBase<SchedulePass> {
     if (plan.getWord(PlanKey::Remat) == "auto")
       plan = plan.withSetting(PlanKey::Remat, "full");
     setPlan(*copy, plan);
-    PassManager passes(&getContext());
-    passes.enableVerifier(false);
-    addPassesAfterSchedule(passes, target);
-    if (failed(passes.run(*copy)))
+    if (failed(runOnCopy(*copy, [&](OpPassManager &passes) {
+          addPassesAfterSchedule(passes, target);
+        })))
       return failure();
     auto built = buildMeshedArtifact(*copy);
     if (failed(built))

@@ -42,10 +42,9 @@ struct PlanTrainingPass : pp::impl::PlanTrainingBase<PlanTrainingPass> {
         (isCut && isOrdered && !plan->getSeeds().empty()))
       return;
     OwningOpRef<ModuleOp> copy = getOperation().clone();
-    PassManager passes(&getContext());
-    passes.enableVerifier(false);
-    addPassesToSeeds(passes, target);
-    if (failed(passes.run(*copy)))
+    if (failed(runOnCopy(*copy, [&](OpPassManager &passes) {
+          addPassesToSeeds(passes, target);
+        })))
       return signalPassFailure();
     auto chosen = lookupPlan(*copy);
     if (failed(chosen))

@@ -47,6 +47,17 @@ struct SlotLives {
   size_t peak = 0;
 };
 
+/// The slot whose bytes these are: itself, or the one that it is a part of.
+inline uint32_t wholeSlot(const ppx::ProgramT &program, uint32_t slot) {
+  const int32_t whole = program.slots[slot]->part_of;
+  return whole < 0 ? slot : uint32_t(whole);
+}
+
+/// Whether slots of the class are held from one step to the next.
+inline bool livesThroughStep(ppx::SlotClass its) {
+  return its == ppx::SlotClass_parameter || its == ppx::SlotClass_optimizer;
+}
+
 SlotLives livesOf(const ppx::ProgramT &program);
 
 } // namespace pprt

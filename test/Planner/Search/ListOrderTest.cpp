@@ -13,32 +13,13 @@
 
 using namespace pp;
 
-/// A pipeline whose positions have room for `percent` of what a micro-batch
-/// needs at least: of its residuals, and of a weight action's if that is more.
-static ScheduleSearchProblem makeTight(unsigned number, unsigned chunks,
-                                       int64_t percent) {
-  ScheduleSearchProblem problem = makePipeline(number, 3, 6, chunks);
-  Placement &placement = problem.placements[0];
-  problem.limits.assign(3, 0);
-  for (size_t stage = 0; stage < placement.loads.size(); ++stage) {
-    StageLoad &load = placement.loads[stage];
-    if (number % 2)
-      load.weightBytes = load.residualBytes * 5 / 4;
-    problem.limits[placement.positionOf[stage]] +=
-        std::max(load.residualBytes, load.weightBytes);
-  }
-  for (int64_t &limit : problem.limits)
-    limit = limit * percent / 100;
-  return problem;
-}
-
 TEST(ListOrder, NeverWaitsForever) {
   for (unsigned number = 0; number < 10; ++number)
     for (unsigned chunks : {1u, 2u, 3u})
       for (int64_t percent : {100, 115, 150, 210})
         for (unsigned rules = 0; rules < 16; ++rules) {
           const ScheduleSearchProblem problem =
-              makeTight(number, chunks, percent);
+              makeTight(number, chunks, percent, /*countsWeights=*/true);
           const OrderModel model(problem, problem.placements[0]);
           ListRule rule;
           rule.isSplit.assign(model.stages, true);

@@ -118,6 +118,24 @@ ScheduleSearchProblem pp::makePipeline(unsigned number, unsigned positions,
   return problem;
 }
 
+ScheduleSearchProblem pp::makeTight(unsigned number, unsigned chunks,
+                                    int64_t percent, bool countsWeights) {
+  ScheduleSearchProblem problem = makePipeline(number, 3, 6, chunks);
+  Placement &placement = problem.placements[0];
+  problem.limits.assign(3, 0);
+  for (size_t stage = 0; stage < placement.loads.size(); ++stage) {
+    StageLoad &load = placement.loads[stage];
+    if (number % 2)
+      load.weightBytes = load.residualBytes * 5 / 4;
+    problem.limits[placement.positionOf[stage]] +=
+        countsWeights ? std::max(load.residualBytes, load.weightBytes)
+                      : load.residualBytes;
+  }
+  for (int64_t &limit : problem.limits)
+    limit = limit * percent / 100;
+  return problem;
+}
+
 Placement pp::makeUnitPlacement(unsigned positions, unsigned chunks) {
   Placement placement;
   for (unsigned stage = 0; stage < positions * chunks; ++stage) {

@@ -25,6 +25,12 @@ ScheduleSearchProblem makeSmallPipeline(unsigned number);
 ScheduleSearchProblem makePipeline(unsigned number, unsigned positions,
                                    unsigned microBatches, unsigned chunks = 1);
 
+/// A pipeline of three positions whose stages may hold more once they are
+/// split. A position has room for `percent` of a micro-batch's residuals, and
+/// if `countsWeights` for what its weight actions need, where that is more.
+ScheduleSearchProblem makeTight(unsigned number, unsigned chunks,
+                                int64_t percent, bool countsWeights);
+
 /// Stages whose actions take 1 / `chunks`, a backward action 2 if it is merged;
 /// a micro-batch holds 1 / `chunks` of 120 bytes, until its weight action.
 Placement makeUnitPlacement(unsigned positions, unsigned chunks = 1);

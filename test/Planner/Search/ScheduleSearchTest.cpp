@@ -173,20 +173,9 @@ TEST(ScheduleSearch, KeepsMemoryForWhatFreesIt) {
   SearchEffort little{1000, 200000};
   for (unsigned number = 0; number < 12; ++number)
     for (unsigned chunks : {1u, 2u, 3u})
-      for (int64_t percent : {100, 115, 150, 210}) {
-        ScheduleSearchProblem problem = makePipeline(number, 3, 6, chunks);
-        Placement &placement = problem.placements[0];
-        problem.limits.assign(3, 0);
-        for (size_t stage = 0; stage < placement.loads.size(); ++stage) {
-          StageLoad &load = placement.loads[stage];
-          if (number % 2)
-            load.weightBytes = load.residualBytes * 5 / 4;
-          problem.limits[placement.positionOf[stage]] += load.residualBytes;
-        }
-        for (int64_t &limit : problem.limits)
-          limit = limit * percent / 100;
-        search(problem, little);
-      }
+      for (int64_t percent : {100, 115, 150, 210})
+        search(makeTight(number, chunks, percent, /*countsWeights=*/false),
+               little);
 }
 
 TEST(ScheduleSearch, FindsTheSameTwice) {

@@ -97,17 +97,14 @@ memoryOver(const ppx::ProgramT &program, const std::vector<Span> &spans,
                           {std::numeric_limits<double>::max(), -1});
   for (size_t i = 0; i < program.body.size(); ++i)
     for (uint32_t slot : program.body[i]->arguments) {
-      const int32_t whole = program.slots[slot]->part_of;
-      Span &life = lives[whole < 0 ? slot : uint32_t(whole)];
+      Span &life = lives[wholeSlot(program, slot)];
       life.begin = std::min(life.begin, spans[i].begin);
       life.end = std::max(life.end, spans[i].end);
     }
   std::vector<std::pair<double, double>> changes;
   for (size_t slot = 0; slot < lives.size(); ++slot) {
-    const ppx::SlotClass its = program.slots[slot]->slot_class;
-    const bool stays =
-        program.slots[slot]->part_of < 0 &&
-        (its == ppx::SlotClass_parameter || its == ppx::SlotClass_optimizer);
+    const bool stays = program.slots[slot]->part_of < 0 &&
+                       livesThroughStep(program.slots[slot]->slot_class);
     const Span life = stays ? Span{0, end} : lives[slot];
     if (life.end < life.begin)
       continue;
@@ -157,9 +154,7 @@ public:
               const Mesh &mesh, const MeasuredStep *measured)
       : prediction(prediction), players(Players::classes(artifact, mesh)),
         ranks(Players::ranks(artifact, mesh)),
-        timeline(
-            timelineOf(players, prediction.durations).value_or(Timeline())),
-        measured(measured),
+        timeline(prediction.instructions), measured(measured),
         unit(std::max(prediction.stepSeconds,
                       measured ? endOf(measured->timeline) : 0)) {
     if (measured)
@@ -171,8 +166,10 @@ public:
     picture.title = schedule::describe(prediction.schedule);
     picture.unit = unit.name;
     picture.end = unit.perSecond * prediction.stepSeconds;
+    const std::string &source = prediction.durations.source();
     picture.lines.push_back(
-        describe("predicted", prediction.stepSeconds, prediction.times));
+        describe(source.empty() ? "predicted" : "predicted with " + source,
+                 prediction.stepSeconds, prediction.times));
     if (measured)
       addMeasured(picture);
     const bool showsAll = measured && ranks.size() <= kMostRanks;
@@ -212,7 +209,7 @@ public:
   }
 
 private:
-  static std::string describe(const char *what, double seconds,
+  static std::string describe(const std::string &what, double seconds,
                               const RankTimes &times) {
     return std::string(what) + ": a step of " + printSeconds(seconds) +
            ", bubble " + schedule::printBubble(times.bubble());
@@ -242,9 +239,10 @@ private:
   void addRows(schedule::Picture &picture, uint32_t its, uint32_t rank) const {
     const ClassPrediction &predicted = prediction.classes[its];
     schedule::PictureRow row;
-    row.name = measured ? "rank " + std::to_string(rank) + ", predicted"
-                        : nameOf(predicted.ranks) +
-                              stagesOf(prediction.schedule.ranks[its]);
+    const std::string stages = stagesOf(prediction.schedule.ranks[its]);
+    row.name = measured
+                   ? "rank " + std::to_string(rank) + stages + ", predicted"
+                   : nameOf(predicted.ranks) + stages;
     row.note = schedule::printBubble(predicted.times.bubble());
     row.bars = barsOf(players.program(its), timeline[its], unit);
     picture.rows.push_back(std::move(row));
@@ -274,7 +272,7 @@ private:
 
   const Prediction &prediction;
   const Players players, ranks;
-  const Timeline timeline;
+  const Timeline &timeline;
   const MeasuredStep *measured;
   std::vector<RankTimes> measuredTimes;
   const Unit unit;

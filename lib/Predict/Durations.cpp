@@ -38,6 +38,18 @@ static std::string keyOf(const std::string &action) {
              : action.substr(0, letter + 1);
 }
 
+/// A plan without what a run with the same stages may have otherwise.
+static std::string withoutOrder(std::string plan) {
+  for (const char *key : {"schedule = ", "links = ", "rates = ", "chunks = "})
+    if (const size_t begin = plan.find(key); begin != std::string::npos) {
+      const size_t value = begin + std::string(key).size();
+      const size_t end = plan.find_first_of(
+          plan.compare(value, 1, "\"") == 0 ? "\"" : ",>", value + 1);
+      plan.erase(begin, end == std::string::npos ? end : end - begin);
+    }
+  return plan;
+}
+
 namespace {
 
 /// Adds the kernels of a trace up to actions.
@@ -45,10 +57,12 @@ class TraceReader {
 public:
   explicit TraceReader(const Json &events) : events(events) {}
 
-  std::map<std::string, double> read();
+  /// Fails with what is wrong with a slice.
+  Expected<std::map<std::string, double>> read();
 
 private:
   static bool isSlice(const Json &event);
+  static bool isOutOfRange(const Json &event);
   /// How many steps have begun at a time.
   size_t stepAt(double microseconds) const {
     return size_t(std::upper_bound(steps.begin(), steps.end(), microseconds) -
@@ -68,7 +82,13 @@ bool TraceReader::isSlice(const Json &event) {
          event.contains("pid") && event["pid"].is_number_integer();
 }
 
-std::map<std::string, double> TraceReader::read() {
+/// Whether a kernel takes no time, less, or more than a year.
+bool TraceReader::isOutOfRange(const Json &event) {
+  const double microseconds = event["dur"].get<double>();
+  return !(microseconds >= 0 && microseconds < 3e13);
+}
+
+Expected<std::map<std::string, double>> TraceReader::read() {
   for (const Json &event : events)
     if (isSlice(event) && event["cat"] == "step")
       steps.push_back(event["ts"].get<double>());
@@ -83,6 +103,9 @@ std::map<std::string, double> TraceReader::read() {
     if (category == "communication" || category == "host" ||
         keyOf(name).empty())
       continue;
+    if (isOutOfRange(event))
+      return Status(ExitCode::io, "expects a time from 0 on for '" + name +
+                                      "', got " + event["dur"].dump() + " us");
     sums[{event["pid"].get<int64_t>(), stepAt(event["ts"].get<double>()),
           name.substr(0, name.find(' '))}] += event["dur"].get<double>() / 1e6;
   }
@@ -105,12 +128,29 @@ Expected<ActionSeconds> ActionSeconds::read(const std::string &path) {
   if (!text)
     return text.status();
   const Json json = host::parseStrictly<Json>(*text, /*maxDepth=*/8);
+  if (json.is_discarded())
+    return Status(ExitCode::io,
+                  path + ": expects a trace as JSON, got other text, or only a "
+                         "part of one");
   const Json *events = &json;
   if (json.is_object() && json.contains("traceEvents"))
     events = &json["traceEvents"];
   ActionSeconds result;
-  if (events->is_array())
-    result.seconds = TraceReader(*events).read();
+  result.path = path;
+  if (json.is_object() && json.contains("otherData") &&
+      json["otherData"].is_object())
+    for (auto [key, field] :
+         {std::pair("model", &result.model), std::pair("plan", &result.plan)})
+      if (const auto found = json["otherData"].find(key);
+          found != json["otherData"].end() && found->is_string())
+        *field = found->get<std::string>();
+  if (events->is_array()) {
+    Expected<std::map<std::string, double>> read = TraceReader(*events).read();
+    if (!read)
+      return Status(read.status().code(),
+                    path + ": " + std::string(read.status().message()));
+    result.seconds = std::move(*read);
+  }
   if (result.seconds.empty())
     return Status(ExitCode::io, path + ": expects a trace of pp-run --trace, "
                                        "with slices such as 0F0, got none");
@@ -146,7 +186,15 @@ std::map<std::string, double> Durations::sumActions() const {
 Expected<Durations> Durations::create(const ppx::ArtifactT &artifact,
                                       const Mesh &mesh,
                                       const ActionSeconds &measured) {
+  if (!measured.model.empty() && !artifact.model.empty() &&
+      measured.model != artifact.model)
+    return Status(ExitCode::usage, "--durations expects a run of this model, "
+                                   "got one of another in " +
+                                       measured.path);
   Durations result(artifact, mesh);
+  result.name = "kernel times of " + measured.path;
+  if (withoutOrder(measured.plan) != withoutOrder(artifact.plan))
+    result.name += " (whose plan is another one, not only in its schedule)";
   const std::map<std::string, double> modelled = result.sumActions();
   auto modelOf = [&](const std::string &key) {
     const auto found = modelled.find(key);
@@ -168,10 +216,13 @@ Expected<Durations> Durations::create(const ppx::ArtifactT &artifact,
     const bool isAction =
         key == stage + 'F' || key == backward || key == weight;
     if (!took && isAction)
-      return Status(ExitCode::usage,
-                    "--durations expects a run with the same stages, got one "
-                    "without " +
-                        key + "; give both plans the same pp, chunks and cuts");
+      return Status(
+          ExitCode::usage,
+          "--durations expects a run with the same stages, got one "
+          "without " +
+              key +
+              "; give both plans the same pp, chunks and cuts (a searched "
+              "schedule chooses chunks that the plan does not say)");
     if (took && model > 0)
       result.factors[key] = *took / model;
   }

@@ -245,9 +245,14 @@ std::string pp::predict::print(const Prediction &prediction,
   text += "\n";
   if (!prediction.criticalPath.empty())
     text += printCriticalPath(prediction);
-  return text + "with devices of " + printCount(topology.flopsPerSecond, " ") +
-         "FLOP/s and " + printCount(topology.bytesPerSecond, " ") +
-         "B/s, links of " + printLinks(topology) + "\n";
+  const std::string &source = prediction.durations.source();
+  return text + "with " +
+         (source.empty()
+              ? "devices of " + printCount(topology.flopsPerSecond, " ") +
+                    "FLOP/s and " + printCount(topology.bytesPerSecond, " ") +
+                    "B/s"
+              : source) +
+         ", links of " + printLinks(topology) + "\n";
 }
 
 std::string pp::predict::printLinks(const schedule::Topology &topology) {

@@ -130,7 +130,7 @@ private:
     for (char kind : {'F', 'B', 'W', 'U', 'P'})
       if (kinds.count(kind))
         add(fillOf(kind), kind == 'B' && kinds.count('W')
-                              ? "backward: gradients of inputs"
+                              ? "backward, of inputs where W is apart"
                               : lookOf(kind).label);
     if (hasPauses())
       add(mix(idleFill, fillOf('F'), 0.35), "begun, but waiting");

@@ -199,8 +199,11 @@ Trace pprt::host::traceLastStep(const Session &session,
 
 /// Returns the first track of each rank. Ranks are threads on "cpu".
 static std::vector<size_t> addTracks(Trace &trace, const Players &players,
+                                     const ppx::ArtifactT &artifact,
                                      const std::string &device) {
   trace.device = device;
+  trace.model = artifact.model;
+  trace.plan = artifact.plan;
   const std::string where = device == "cpu" ? "" : " on " + device;
   std::vector<size_t> firstTrack;
   for (uint32_t rank = 0; rank < players.size(); ++rank) {
@@ -255,7 +258,8 @@ Trace pprt::host::makeTrace(const Players &players,
                             const Timeline &timeline,
                             const std::string &device) {
   Trace trace;
-  const std::vector<size_t> firstTrack = addTracks(trace, players, device);
+  const std::vector<size_t> firstTrack =
+      addTracks(trace, players, artifact, device);
   addStep(trace, firstTrack, players, players.findCommOps(), artifact,
           timeline);
   return trace;
@@ -282,7 +286,7 @@ Trace LastSteps::trace(const Session &session,
   const Players players = Players::ranks(session.artifact(), session.mesh());
   const std::vector<std::vector<Place>> commOps = players.findCommOps();
   const std::vector<size_t> firstTrack =
-      addTracks(trace, players, session.device());
+      addTracks(trace, players, session.artifact(), session.device());
   const size_t stepTrack = trace.tracks.size();
   trace.tracks.push_back({uint32_t(players.size()), "steps", 0, "steps"});
   const int64_t origin = firstBegin(steps.front().times);

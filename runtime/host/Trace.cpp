@@ -26,9 +26,15 @@ static Json makeEvent(const char *phase, const std::string &name,
 
 std::string pprt::host::printTrace(const Trace &trace) {
   std::string text = "{\"displayTimeUnit\": \"ms\", ";
+  Json other = Json::object();
   if (!trace.device.empty())
-    text +=
-        "\"otherData\": " + dumpJson(Json({{"device", trace.device}})) + ", ";
+    other["device"] = trace.device;
+  if (!trace.model.empty())
+    other["model"] = trace.model;
+  if (!trace.plan.empty())
+    other["plan"] = trace.plan;
+  if (!other.empty())
+    text += "\"otherData\": " + dumpJson(other) + ", ";
   text += "\"traceEvents\": [";
   bool isFirst = true;
   auto add = [&](const Json &event) {

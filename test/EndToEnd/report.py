@@ -176,12 +176,12 @@ def check_picture(path, report):
     texts = [node.firstChild.data for node in xml.dom.minidom.parse(str(path)).getElementsByTagName("text")]
     def percent(share):
         return f"{100 * share:.1f}%"
-    for known, row in ("predicted", "rank {}, predicted"), ("measured", "measured"):
+    for known, row in ("predicted", r"rank {}, stages? [\d, ]+, predicted"), ("measured", "measured"):
         lines = [text for text in texts if text.startswith(f"{known}: a step of ")]
         if len(lines) != 1 or f"bubble {percent(report['bubble'][known])}" not in lines[0]:
             yield f"expects a line with the {known} bubble of {report['bubble']}, got {lines}"
         rows = [text for at, text in enumerate(texts[1:])
-                if texts[at] == row.format(len(report["bubble"]["ranks"]) - 1) or texts[at] == row.format(0)]
+                if any(re.fullmatch(row.format(rank), texts[at]) for rank in (0, report["world"] - 1))]
         for rank in 0, report["world"] - 1:
             if percent(report["bubble"]["ranks"][rank][known]) not in rows:
                 yield f"expects a row with the {known} bubble of rank {rank}, got {rows}"

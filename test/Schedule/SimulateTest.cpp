@@ -150,7 +150,7 @@ TEST(Draw, SvgTellsKindsAndStagesApart) {
   std::string error;
   Schedule schedule = *generate("zb-v", {2, 4, 2}, error);
   std::string svg = drawSvg(schedule, simulate(schedule, Durations::usual()));
-  EXPECT_EQ(count(svg, ">backward: gradients of inputs<"), 1u);
+  EXPECT_EQ(count(svg, ">backward, of inputs where W is apart<"), 1u);
   for (char kind : {'F', 'B', 'W'}) {
     EXPECT_NE(fillOf(kind, 0, 2), fillOf(kind, 1, 2));
     for (unsigned stage : {0, 1})

@@ -333,8 +333,10 @@ pp::opt::parseCommandLine(int argc, char **argv,
   result.decisions.shardingsOf = shardings;
   // Standard output shows the answers; the module does not go there then.
   const bool tellsOfMemory = result.decisions.wantsMemory && memory.empty();
+  const bool drawsFile = !result.drawing.empty() && result.drawing != "-";
   const bool tells = explanation || prediction || tellsOfMemory ||
-                     result.decisions.wantsShardings || result.drawing == "-";
+                     result.decisions.wantsShardings || result.drawing == "-" ||
+                     (drawsFile && emit == Emit::MLIR);
   if (tells && !output.getNumOccurrences()) {
     if (emit == Emit::Plan || emit == Emit::Schedule)
       return refuse(llvm::Twine("--emit=") +

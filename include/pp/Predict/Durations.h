@@ -34,7 +34,11 @@ public:
   std::optional<double> find(const std::string &action) const;
 
 private:
+  friend class Durations;
+
   std::map<std::string, double> seconds;
+  /// The file; what it says of the model (a digest) and the plan, or nothing.
+  std::string path, model, plan;
 };
 
 class Durations {
@@ -43,7 +47,7 @@ public:
   Durations(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh);
   /// Kernels take as long as `measured` says of their actions, of which each
   /// has the share that the plan's rates say; messages are not measured apart
-  /// from waits. Fails if the run did not have an action of the artifact.
+  /// from waits. Fails if the run was of another model, or of other stages.
   static pprt::Expected<Durations> create(const pprt::ppx::ArtifactT &artifact,
                                           const pprt::Mesh &mesh,
                                           const ActionSeconds &measured);
@@ -53,6 +57,10 @@ public:
   double of(const pprt::ppx::ProgramT &program,
             const pprt::ppx::InstructionT &instruction) const;
 
+  /// Whose the times of kernels are, as predictions say; empty: the plan's
+  /// rates hold.
+  const std::string &source() const { return name; }
+
   /// Of each action, by stage and letter of its phase as above: the kernels of
   /// one micro-batch, or of a step.
   std::map<std::string, double> sumActions() const;
@@ -61,6 +69,7 @@ private:
   const pprt::ppx::ArtifactT *artifact;
   const pprt::Mesh *mesh;
   schedule::Topology topology;
+  std::string name;
   /// By action, what is measured over what the rates say; none: they hold.
   std::map<std::string, double> factors;
 };

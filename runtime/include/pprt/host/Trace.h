@@ -50,6 +50,8 @@ struct TraceArrow {
 
 struct Trace {
   std::string device; ///< name in reports; empty: unknown
+  std::string model;  ///< digest of what it computes; empty: unknown
+  std::string plan;   ///< as text; empty: unknown
   std::vector<TraceTrack> tracks;
   std::vector<TraceSlice> slices;
   std::vector<TraceArrow> arrows;

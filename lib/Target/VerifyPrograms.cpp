@@ -6,6 +6,7 @@
 // that the compiler and the loader can never disagree.
 //
 //===----------------------------------------------------------------------===//
+#include "mlir/IR/Threading.h"
 #include "mlir/IR/Verifier.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/Target/Artifact.h"
@@ -30,11 +31,24 @@ LogicalResult pp::report(ModuleOp module, const pprt::Status &status) {
   return diagnostic;
 }
 
+/// On the threads of the module's context.
+static pprt::CheckOptions getCheckOptions(ModuleOp module) {
+  pprt::CheckOptions options;
+  options.forEach = [context = module.getContext()](
+                        size_t count,
+                        const std::function<void(size_t)> &visit) {
+    parallelFor(context, 0, count, visit);
+  };
+  return options;
+}
+
 FailureOr<std::unique_ptr<pprt::ppx::ArtifactT>>
 pp::buildCheckedArtifact(ModuleOp module) {
   auto artifact = buildArtifact(module);
   if (failed(artifact) ||
-      failed(report(module, pprt::checkArtifact(**artifact).status())))
+      failed(report(
+          module,
+          pprt::checkArtifact(**artifact, getCheckOptions(module)).status())))
     return failure();
   return artifact;
 }
@@ -77,7 +91,7 @@ struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {
           << pprt::kBytesSyntax << ", got '" << memoryLimit << "'";
       return signalPassFailure();
     }
-    pprt::CheckOptions options;
+    pprt::CheckOptions options = getCheckOptions(getOperation());
     if (*limit > 0)
       options.memoryLimit = limit;
     if (failed(report(getOperation(),

@@ -44,6 +44,7 @@
 #include "pprt/Ranks.h"
 #include "pprt/Status.h"
 
+#include <functional>
 #include <optional>
 
 #pragma GCC visibility push(default)
@@ -70,6 +71,10 @@ struct Finding {
 struct CheckOptions {
   /// Bytes of one device, if the arenas must fit a limit.
   std::optional<uint64_t> memoryLimit;
+  /// Calls its second argument with each number below the first, in any order
+  /// and on any threads; if empty, one after another on this one. Programs are
+  /// checked so.
+  std::function<void(size_t, const std::function<void(size_t)> &)> forEach;
 };
 
 struct CheckResult {

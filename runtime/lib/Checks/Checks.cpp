@@ -137,6 +137,42 @@ static void checkCommunication(const Ranks &ranks, CheckResult &result) {
   checkCommunication(ranks, apart, result);
 }
 
+/// Makes a check of each program. Ranks break in the same way: reports the
+/// findings of the first programs, up to as many as a check reports of one.
+static void checkPrograms(const Ranks &ranks, const CheckOptions &options,
+                          FindingKind kind,
+                          void (*check)(const Ranks &, uint32_t, FindingList &),
+                          CheckResult &result) {
+  struct OfProgram {
+    std::vector<Finding> findings;
+    uint64_t operations = 0;
+    bool lacksMemory = false;
+  };
+  std::vector<OfProgram> all(ranks.artifact.programs.size());
+  const auto checkOne = [&](size_t program) {
+    OfProgram &its = all[program];
+    its.lacksMemory = !orOutOfMemory([&] {
+                         FindingList report(kind, its.operations);
+                         check(ranks, uint32_t(program), report);
+                         its.findings = report.take();
+                         return Status();
+                       }).ok();
+  };
+  if (options.forEach)
+    options.forEach(all.size(), checkOne);
+  else
+    for (size_t program = 0; program < all.size(); ++program)
+      checkOne(program);
+  size_t count = 0;
+  for (OfProgram &its : all) {
+    result.operations += its.operations;
+    result.lacksMemory |= its.lacksMemory;
+    for (Finding &finding : its.findings)
+      if (count++ < FindingList::kMaximumFindings)
+        result.findings.push_back(std::move(finding));
+  }
+}
+
 static void checkArtifactInto(const ppx::ArtifactT &artifact,
                               const CheckOptions &options,
                               CheckResult &result) {
@@ -152,18 +188,13 @@ static void checkArtifactInto(const ppx::ArtifactT &artifact,
     append(result, memory);
   }
 
-  FindingList races(FindingKind::race, result.operations);
-  checkRaces(ranks, races);
-  const bool isOrdered = races.empty();
-  append(result, races);
-
-  if (isOrdered) {
-    FindingList clobbers(FindingKind::clobber, result.operations);
-    checkContents(ranks, clobbers);
-    append(result, clobbers);
-  }
-
-  checkCommunication(ranks, result);
+  const size_t before = result.findings.size();
+  checkPrograms(ranks, options, FindingKind::race, checkRaces, result);
+  const bool isOrdered = result.findings.size() == before;
+  if (isOrdered)
+    checkPrograms(ranks, options, FindingKind::clobber, checkContents, result);
+  if (!result.lacksMemory)
+    checkCommunication(ranks, result);
 }
 
 CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,

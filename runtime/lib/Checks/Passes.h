@@ -64,10 +64,10 @@ template <typename Enum> bool isOneOf(Enum value, Enum first, Enum last) {
 
 // Memory.cpp
 void checkMemory(const Ranks &ranks, uint64_t limit, FindingList &report);
-// Races.cpp
-void checkRaces(const Ranks &ranks, FindingList &report);
-// Contents.cpp; assumes that there are no races.
-void checkContents(const Ranks &ranks, FindingList &report);
+// Races.cpp; of one of the artifact's programs.
+void checkRaces(const Ranks &ranks, uint32_t program, FindingList &report);
+// Contents.cpp; assumes that the program has no races.
+void checkContents(const Ranks &ranks, uint32_t program, FindingList &report);
 // Matching.cpp; returns instructions of the speakers of `classes`.
 std::vector<Rendezvous> matchCommunication(const Ranks &ranks,
                                            const RankClasses &classes,

@@ -15,8 +15,8 @@
 // all of its ranks.
 //
 //===----------------------------------------------------------------------===//
-#include "ClockTree.h"
 #include "Passes.h"
+#include "QueueAccesses.h"
 #include "Sections.h"
 
 #include <algorithm>
@@ -30,14 +30,14 @@ namespace {
 /// The arena of one program, cut at the ends of its slots.
 class Memory {
 public:
-  explicit Memory(const ppx::ProgramT &program)
-      : program(program), bounds(slotBounds(program)) {}
+  explicit Memory(const ppx::ProgramT &program) : bounds(slotBounds(program)) {
+    for (const auto &slot : program.slots)
+      ranges.push_back(
+          {segmentAt(slot->offset), segmentAt(slot->offset + slot->bytes)});
+  }
 
   size_t segmentCount() const { return bounds.size(); }
-  SegmentRange segmentsOf(uint32_t slot) const {
-    const ppx::SlotT &s = *program.slots[slot];
-    return {segmentAt(s.offset), segmentAt(s.offset + s.bytes)};
-  }
+  SegmentRange segmentsOf(uint32_t slot) const { return ranges[slot]; }
 
 private:
   static std::vector<uint64_t> slotBounds(const ppx::ProgramT &program) {
@@ -55,8 +55,8 @@ private:
                   bounds.begin());
   }
 
-  const ppx::ProgramT &program;
-  std::vector<uint64_t> bounds; ///< segment i is [bounds[i], bounds[i + 1])
+  std::vector<uint64_t> bounds;     ///< segment i is [bounds[i], bounds[i + 1])
+  std::vector<SegmentRange> ranges; ///< by slot
 };
 
 /// Checks one section of one program.
@@ -100,8 +100,7 @@ private:
   /// Instruction visits[i] has accesses[first[i] .. first[i + 1]).
   std::vector<Access> accesses;
   std::vector<size_t> first = {0};
-  /// Accesses of the current queue.
-  ClockTree reads, writes;
+  QueueAccesses ofQueue; ///< the current one
   /// Per instruction: how many of the queue's instructions have surely
   /// completed when it starts.
   std::vector<uint32_t> completed;
@@ -117,7 +116,7 @@ SectionRaces::SectionRaces(const ppx::ArtifactT &artifact,
     : artifact(artifact), program(program), section(section),
       list(instructionsOf(program, section)),
       order(list, program.queues.size()), memory(memory), report(report),
-      reads(memory.segmentCount()), writes(memory.segmentCount()) {
+      ofQueue(memory.segmentCount()) {
   report.work(visitInOrder(list, order, [&](uint32_t index) {
     visits.push_back(index);
     for (const SlotAccess &access : accessesOf(artifact, *list[index]))
@@ -170,28 +169,27 @@ void SectionRaces::countCompleted(uint32_t index, uint32_t queue) {
 }
 
 void SectionRaces::checkAgainst(uint32_t queue) {
-  reads.clear();
-  writes.clear();
+  ofQueue.clear();
   completed.assign(list.size(), 0);
   const std::vector<uint32_t> &theirs = order.instructions[queue];
   for (size_t i = 0; i < visits.size(); ++i) {
     const uint32_t index = visits[i];
     countCompleted(index, queue);
+    if (list[index]->queue == queue) {
+      for (size_t a = first[i]; a < first[i + 1]; ++a)
+        ofQueue.record(accesses[a].range, order.position[index] + 1,
+                       accesses[a].reads, accesses[a].writes);
+      continue;
+    }
+    const size_t pending = ofQueue.after(completed[index]);
+    if (pending == ofQueue.size())
+      continue;
     for (size_t a = first[i]; a < first[i + 1]; ++a) {
-      const Access &access = accesses[a];
-      if (list[index]->queue == queue) {
-        if (access.reads)
-          reads.record(access.range, order.position[index] + 1);
-        if (access.writes)
-          writes.record(access.range, order.position[index] + 1);
-      } else if (const uint32_t writer = writes.latest(access.range);
-                 writer > completed[index]) {
+      const auto [writer, reader] = ofQueue.latest(accesses[a].range, pending);
+      if (writer > completed[index])
         note(i, a, {theirs[writer - 1], /*earlierWrites=*/true});
-      } else if (access.writes) {
-        if (const uint32_t reader = reads.latest(access.range);
-            reader > completed[index])
-          note(i, a, {theirs[reader - 1], /*earlierWrites=*/false});
-      }
+      else if (accesses[a].writes && reader > completed[index])
+        note(i, a, {theirs[reader - 1], /*earlierWrites=*/false});
     }
   }
 }
@@ -202,18 +200,16 @@ void SectionRaces::check() {
     for (uint32_t queue = 0; queue < order.instructions.size(); ++queue)
       if (!order.instructions[queue].empty())
         checkAgainst(queue);
-  report.work(reads.operations() + writes.operations());
+  report.work(ofQueue.operations());
   for (const auto &[place, race] : races)
     reportRace(visits[place.first], accesses[place.second], race);
 }
 
-void checks::checkRaces(const Ranks &ranks, FindingList &report) {
-  for (size_t i = 0; i < ranks.artifact.programs.size(); ++i) {
-    const Memory memory(*ranks.artifact.programs[i]);
-    report.work(memory.segmentCount());
-    for (Section section : kSections)
-      SectionRaces(ranks.artifact, *ranks.artifact.programs[i], section, memory,
-                   report)
-          .check();
-  }
+void checks::checkRaces(const Ranks &ranks, uint32_t program,
+                        FindingList &report) {
+  const ppx::ProgramT &its = *ranks.artifact.programs[program];
+  const Memory memory(its);
+  report.work(memory.segmentCount());
+  for (Section section : kSections)
+    SectionRaces(ranks.artifact, its, section, memory, report).check();
 }

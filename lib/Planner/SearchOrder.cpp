@@ -32,6 +32,9 @@ constexpr unsigned kLimitSteps = 3;
 /// best step.
 constexpr double kMayBeBest = 1.1;
 
+/// Times that differ by no more than this share differ by rounding.
+constexpr double kSameTime = 1e-9;
+
 /// For each of a dozen searches.
 constexpr SearchEffort kEffort = {/*exactNodes=*/100000,
                                   /*placedActions=*/8000000};
@@ -113,6 +116,7 @@ private:
   std::optional<FoundSchedule> search(StageLayout &layout,
                                       bool isLimited = false);
   bool isLowered(const StageLayout &layout) const;
+  bool isBetter(double seconds, int64_t peak) const;
   bool tryOrder(StageLayout &layout, schedule::Schedule order);
   void takeTimes(StageLayout &layout, const schedule::Schedule &order);
   void searchFromNamed(StageLayout &layout);
@@ -131,9 +135,10 @@ private:
   std::optional<LoweredOrder> lowered;
   /// Of the order whose largest peak is the least.
   SmallVector<int64_t> leastPeaks;
-  /// The fastest that keeps the limit; as far as orders are not lowered, by
-  /// simulation.
+  /// The fastest that keeps the limit, of equally fast ones the leanest; as far
+  /// as orders are not lowered, by simulation.
   std::optional<ChosenOrder> best;
+  int64_t bestPeak = kUnlimited; ///< the largest of a position
 };
 
 LogicalResult OrderTrials::findGivenCuts() {
@@ -243,6 +248,14 @@ ChosenOrder OrderTrials::take(const StageLayout &layout,
   return chosen;
 }
 
+bool OrderTrials::isBetter(double seconds, int64_t peak) const {
+  if (!best)
+    return true;
+  const double most = best->stepSeconds * (1 + kSameTime);
+  return seconds * (1 + kSameTime) < best->stepSeconds ||
+         (seconds <= most && peak < bestPeak);
+}
+
 /// Whether the order can be lowered and keeps the limit.
 bool OrderTrials::tryOrder(StageLayout &layout, schedule::Schedule order) {
   order.name = "auto";
@@ -261,8 +274,11 @@ bool OrderTrials::tryOrder(StageLayout &layout, schedule::Schedule order) {
   if (leastPeaks.empty() ||
       *llvm::max_element(lowered->peakBytes) < *llvm::max_element(leastPeaks))
     leastPeaks = lowered->peakBytes;
-  if (isFitting && (!best || lowered->stepSeconds < best->stepSeconds))
+  const int64_t largest = *llvm::max_element(lowered->peakBytes);
+  if (isFitting && isBetter(lowered->stepSeconds, largest)) {
     best = take(layout, std::move(order), lowered->stepSeconds);
+    bestPeak = largest;
+  }
   return isFitting;
 }
 
@@ -327,8 +343,10 @@ FailureOr<ChosenOrder> OrderTrials::run() {
   if (best)
     return std::move(*best);
   if (!leastPeaks.empty())
-    return refuseLimit(main, limit, "order of actions", leastPeaks,
-                       "needs in the leanest", "let remat=auto meet it, ");
+    return refuseLimit(
+        main, limit, "order of actions", leastPeaks, "needs in the leanest",
+        plan.getWord(PlanKey::Remat) == "auto" ? ""
+                                               : "let remat=auto meet it, ");
   // What keeps each order from being lowered is not its order: it is reported
   // when the module is lowered in any.
   return take(layouts.front(),

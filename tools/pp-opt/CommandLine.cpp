@@ -296,6 +296,7 @@ pp::opt::parseCommandLine(int argc, char **argv,
     return refuse("-o expects a file or -, got ''");
   result.verifiesByLevel = !wantsVerifyEach();
   result.decisions.wantsPlan = emit == Emit::Plan;
+  result.decisions.planFile = result.output;
   result.decisions.wantsSchedule = emit == Emit::Schedule;
   if (drawing.getNumOccurrences()) {
     llvm::StringRef file = result.drawing;

@@ -13,6 +13,7 @@
 #include "pp/Explain/Explain.h"
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Model.h"
+#include "pp/IR/PlanKeys.h"
 #include "pp/IR/PlanText.h"
 #include "pp/Predict/DrawStep.h"
 #include "pp/Predict/MemoryReport.h"
@@ -21,6 +22,7 @@
 #include "pprt/Status.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <filesystem>
 
 using namespace mlir;
 using namespace pp;
@@ -92,14 +94,32 @@ private:
     return diagnostic;
   }
 
+  /// The path of a table, as a plan spells it: from the plan's folder.
+  std::string besidePlan(StringRef table) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::path path(table.str());
+    if (path.is_absolute() || decisions->planFile == "-")
+      return table.str();
+    const fs::path folder = fs::path(decisions->planFile).parent_path();
+    const fs::path beside =
+        fs::relative(path, folder.empty() ? "." : folder, error);
+    return error || beside.empty() ? fs::absolute(path).string()
+                                   : beside.string();
+  }
+
   LogicalResult readPlan() {
     auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan);
     if (!plan)
       return refuse("--emit=plan expects a module with a plan, as "
                     "--pp-parallelize makes, got one without");
+    plan = withDefaults(plan);
+    if (plan.getSchedule().ends_with(".csv"))
+      plan =
+          plan.withSetting(PlanKey::Schedule, besidePlan(plan.getSchedule()));
     llvm::raw_string_ostream os(decisions->plan);
     os << "// A plan of pp: edit it and pass plan=FILE.\n";
-    printLines(withDefaults(plan), os);
+    printLines(plan, os);
     return success();
   }
 

@@ -23,6 +23,8 @@ struct Decisions {
   enum class Drawing { None, Text, Svg };
 
   bool wantsPlan = false, wantsSchedule = false;
+  /// The file that the plan is written to, beside which it finds its table.
+  std::string planFile;
   Drawing wantsDrawing = Drawing::None;
   bool drawsTransfers = false;
   bool wantsExplanation = false, wantsPrediction = false, wantsMemory = false,

@@ -75,8 +75,20 @@ static bool isInCheckpoint(const std::string &folder,
           (its == whole || its.parent_path() == whole));
 }
 
+NamedFile pp::run::tableOf(const std::string &plan) {
+  const std::string key = "schedule = \"";
+  NamedFile table{"the schedule", ""};
+  if (const size_t begin = plan.find(key); begin != plan.npos) {
+    table.path = plan.substr(begin + key.size());
+    table.path.resize(std::min(table.path.find('"'), table.path.size()));
+  }
+  if (std::filesystem::path(table.path).extension() != ".csv")
+    table.path.clear();
+  return table;
+}
+
 Status pp::run::checkOverwrites(const Options &options,
-                                const std::string &planFile) {
+                                const NamedFile &other) {
   const std::vector<NamedFile> outputs = {
       {"--save", options.save},       {"--report", options.report},
       {"--trace", options.trace},     {"--metrics", options.metrics},
@@ -84,11 +96,11 @@ Status pp::run::checkOverwrites(const Options &options,
       {"--predict", options.predict}, {"--code", options.code},
       {"--draw", options.draw}};
   std::vector<NamedFile> inputs = inputsOf(options);
-  inputs.push_back({"the plan", planFile});
-  auto refuse = [](const NamedFile &output, const std::string &other) {
+  inputs.push_back(other);
+  auto refuse = [](const NamedFile &output, const std::string &what) {
     return Status(ExitCode::usage, output.what +
                                        " expects another file, got '" +
-                                       output.path + "', which is " + other);
+                                       output.path + "', which is " + what);
   };
   for (size_t i = 0; i < outputs.size(); ++i) {
     const NamedFile &output = outputs[i];
@@ -110,10 +122,10 @@ Status pp::run::checkOverwrites(const Options &options,
     for (const std::string &folder : {options.checkpoint, options.resume})
       if (isInCheckpoint(folder, output.path))
         return refuse(output, "of the checkpoints");
-    for (size_t other = 0; other < i; ++other)
-      if (!outputs[other].path.empty() &&
-          isSameFile(outputs[other].path, output.path))
-        return refuse(output, "that of " + outputs[other].what);
+    for (size_t before = 0; before < i; ++before)
+      if (!outputs[before].path.empty() &&
+          isSameFile(outputs[before].path, output.path))
+        return refuse(output, "that of " + outputs[before].what);
   }
   return {};
 }

@@ -215,13 +215,17 @@ Status prepareProgram(Options &options, World &world, Source &source,
   if (world.process() == 0) {
     Expected<std::string> planFile =
         SourceModule::planFileOf(options.parallelize);
-    status = planFile ? checkOverwrites(options, *planFile) : planFile.status();
+    status = planFile ? checkOverwrites(options, {"the plan", *planFile})
+                      : planFile.status();
     Expected<Source> loaded = status.ok() ? loadSource(options, world, *level)
                                           : Expected<Source>(status);
     status = loaded.status();
     if (loaded) {
       source = std::move(*loaded);
-      if (!source.unmet.ok())
+      if (source.program.artifact)
+        status =
+            checkOverwrites(options, tableOf(source.program.artifact->plan));
+      if (status.ok() && !source.unmet.ok())
         status = fitOtherKeys(options, world, source);
     }
     if (status.ok()) {

@@ -42,10 +42,12 @@ struct NamedFile {
 /// The files that a run reads, but the plan's.
 std::vector<NamedFile> inputsOf(const Options &options);
 
-/// Fails (usage) if an output file is also an input, or in a checkpoint, or the
-/// output of another option. `planFile` is an input; empty: none.
-pprt::Status checkOverwrites(const Options &options,
-                             const std::string &planFile);
+/// Fails (usage) if an output file is also an input or `other`, or in a
+/// checkpoint, or the output of another option.
+pprt::Status checkOverwrites(const Options &options, const NamedFile &other);
+
+/// The table of actions that a plan names: a file, or empty.
+NamedFile tableOf(const std::string &plan);
 
 /// `pp-run --dry-run`: prints to `out`, unless told to be quiet, what a step of
 /// the program needs, and writes the files of --report, --trace, --draw and

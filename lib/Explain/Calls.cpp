@@ -9,6 +9,7 @@
 #include "Calls.h"
 #include "pp/Analysis/Seeds.h"
 #include "pp/IR/Diagnostics.h"
+#include "pp/IR/ProgramList.h"
 #include "pp/Predict/Prediction.h"
 #include "pp/Predict/Table.h"
 #include "pp/Transforms/Cause.h"
@@ -144,8 +145,10 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
       std::tuple<const void *, pprt::CommunicationKind, Phase, std::string>,
       size_t>
       numbers;
-  for (auto [op, instruction] :
-       llvm::zip_equal(program.getBody().front(), written.body)) {
+  const ProgramList list(program);
+  for (auto [run, instruction] :
+       llvm::zip_equal(list.runs(), written.body)) {
+    Operation *op = list.getOp(run);
     std::optional<pprt::Message> message =
         pprt::messageOf(artifact, ranks, written, *instruction);
     if (!message || message->kind == pprt::CommunicationKind::recv ||
@@ -188,13 +191,13 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
                     std::to_string(send.getPeer());
     }
     auto [number, isNew] = numbers.try_emplace(
-        {op.getLoc().getAsOpaquePointer(), call.kind, call.phase, call.axes},
+        {op->getLoc().getAsOpaquePointer(), call.kind, call.phase, call.axes},
         all.size());
     if (!isNew) {
       ++all[number->second].count;
       continue;
     }
-    call.reasons = findReasons(&op);
+    call.reasons = findReasons(op);
     all.push_back(std::move(call));
   }
   std::vector<Calls> merged;

@@ -299,7 +299,8 @@ SmallVector<int64_t> pp::getPositions(func::FuncOp main, MeshAttr mesh) {
 bool pp::isGraphOp(Operation *op) {
   return isa_and_present<PPDialect>(op->getDialect()) && !isCollective(op) &&
          !isa<MeshOp, AxisIndexOp, AccumulateOp, AllSliceOp, FragmentOp,
-              YieldOp, TransferOp, LaunchOp, ProgramOp, SlotOp, QueueOp, RunOp,
+              YieldOp, TransferOp, LaunchOp, ProgramOp, SlotOp, QueueOp,
+              RoutineOp, CallOp, RunOp,
               SendOp, RecvOp, CollectiveInstructionOp, CopyOp, LoadOp, EmitOp,
               FlagOp, GateOp, StepOp>(op);
 }

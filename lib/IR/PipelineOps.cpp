@@ -28,6 +28,89 @@ static void printSection(OpAsmPrinter &printer, Operation *, Region &section) {
   printer.printRegion(section);
 }
 
+/// Programs without micro-batches have no routines, and do not say so.
+static ParseResult parseRoutines(OpAsmParser &parser, Region &routines) {
+  if (succeeded(parser.parseOptionalKeyword("routines")))
+    return parseSection(parser, routines);
+  routines.emplaceBlock();
+  return success();
+}
+
+static void printRoutines(OpAsmPrinter &printer, Operation *,
+                          Region &routines) {
+  if (routines.front().empty())
+    return;
+  printer << "routines ";
+  printer.printRegion(routines);
+}
+
+/// `4096`, `[0, 64]`, or before they are placed `-1` and `-1 copies 2`.
+static ParseResult parsePlaces(OpAsmParser &parser, DenseI64ArrayAttr &offsets,
+                               IntegerAttr &copies) {
+  SmallVector<int64_t> places;
+  int64_t count = 1;
+  auto parseOne = [&] { return parser.parseInteger(places.emplace_back()); };
+  if (succeeded(parser.parseOptionalLSquare())) {
+    if (parser.parseCommaSeparatedList(parseOne) || parser.parseRSquare())
+      return failure();
+    count = places.size();
+  } else if (parseOne()) {
+    return failure();
+  } else if (places.front() == -1) {
+    places.clear();
+    if (succeeded(parser.parseOptionalKeyword("copies")) &&
+        parser.parseInteger(count))
+      return failure();
+  }
+  offsets = parser.getBuilder().getDenseI64ArrayAttr(places);
+  copies = parser.getBuilder().getI64IntegerAttr(count);
+  return success();
+}
+
+static void printPlaces(OpAsmPrinter &printer, Operation *,
+                        DenseI64ArrayAttr offsets, IntegerAttr copies) {
+  if (offsets.empty()) {
+    printer << -1;
+    if (copies.getInt() != 1)
+      printer << " copies " << copies.getInt();
+  } else if (offsets.size() == 1) {
+    printer << offsets[0];
+  } else {
+    printer << '[';
+    llvm::interleaveComma(offsets.asArrayRef(), printer);
+    printer << ']';
+  }
+}
+
+/// ` as forward 1 3`: phase, stage, and micro-batch if there is one.
+static ParseResult parseAction(OpAsmParser &parser, PhaseAttr &phase,
+                               IntegerAttr &stage, IntegerAttr &microBatch) {
+  int64_t stageNumber = 0, number = -1;
+  phase = PhaseAttr::get(parser.getContext(), Phase::Prologue);
+  if (succeeded(parser.parseOptionalKeyword("as"))) {
+    if (parser.parseCustomAttributeWithFallback(phase) ||
+        parser.parseInteger(stageNumber))
+      return failure();
+    if (OptionalParseResult parsed = parser.parseOptionalInteger(number);
+        parsed.has_value() && failed(*parsed))
+      return failure();
+  }
+  stage = parser.getBuilder().getI64IntegerAttr(stageNumber);
+  microBatch = parser.getBuilder().getI64IntegerAttr(number);
+  return success();
+}
+
+static void printAction(OpAsmPrinter &printer, Operation *, PhaseAttr phase,
+                        IntegerAttr stage, IntegerAttr microBatch) {
+  if (phase.getValue() == Phase::Prologue && stage.getInt() == 0 &&
+      microBatch.getInt() == -1)
+    return;
+  printer << " as " << stringifyPhase(phase.getValue()) << ' '
+          << stage.getInt();
+  if (microBatch.getInt() != -1)
+    printer << ' ' << microBatch.getInt();
+}
+
 /// Collectives that only move data have none.
 static ParseResult parseOptionalReduction(OpAsmParser &parser,
                                           ReductionAttr &reduction) {

@@ -10,7 +10,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Values.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <limits>
 
 using namespace mlir;
 using namespace pp;
@@ -79,6 +81,35 @@ static LogicalResult verifyInstruction(Operation &op, int64_t slots,
   return success();
 }
 
+/// `sizes` are those of the routines, by name (program_c4).
+static LogicalResult
+verifyCall(CallOp call, const llvm::StringMap<int64_t> &sizes, int64_t queues) {
+  const auto routine = sizes.find(call.getRoutine());
+  if (routine == sizes.end())
+    return call.emitOpError() << "expects the name of a routine, got \""
+                              << call.getRoutine() << "\" (program_c4)";
+  auto expectBelow = [&](StringRef what, int64_t number,
+                         int64_t bound) -> LogicalResult {
+    if (number >= 0 && number < bound)
+      return success();
+    return call.emitOpError() << "expects " << what << " below " << bound
+                              << ", got " << number << " (program_c4)";
+  };
+  if (failed(expectBelow("a micro-batch", call.getMicroBatch(),
+                         std::numeric_limits<int32_t>::max())))
+    return failure();
+  ArrayRef<int64_t> waits = call.getWaits();
+  if (waits.size() % 3)
+    return call.emitOpError()
+           << "expects triples of an instruction, a queue and a count, got ["
+           << waits << "] (program_c4)";
+  for (size_t index = 0; index < waits.size(); index += 3)
+    if (failed(expectBelow("an instruction", waits[index], routine->second)) ||
+        failed(expectBelow("a queue", waits[index + 1], queues)))
+      return failure();
+  return success();
+}
+
 LogicalResult ProgramOp::verify() {
   if (getMain() != "main")
     return emitOpError("expects main to be @main, got @") << getMain();
@@ -90,14 +121,42 @@ LogicalResult ProgramOp::verify() {
   auto count = [](Region &region) {
     return static_cast<int64_t>(llvm::range_size(region.getOps()));
   };
-  int64_t slots = count(getSlots()), queues = count(getQueues());
-  for (Region *section : {&getSetup(), &getBody(), &getTeardown()}) {
-    if (failed(verifyRegion(*section, "an instruction", isInstruction)))
+  const int64_t slots = count(getSlots()), queues = count(getQueues());
+  auto verifyList = [&](Region &list, StringRef expected,
+                        function_ref<bool(Operation &)> isExpected) {
+    if (failed(verifyRegion(list, expected, isExpected)))
       return failure();
-    for (Operation &op : section->getOps())
-      if (failed(verifyInstruction(op, slots, queues)))
+    for (Operation &op : list.getOps())
+      if (!isa<CallOp>(op) && failed(verifyInstruction(op, slots, queues)))
         return failure();
+    return success();
+  };
+  llvm::StringMap<int64_t> sizes; // of routines
+  if (failed(verifyRegion(getRoutines(), "a pp.routine",
+                          [](Operation &op) { return isa<RoutineOp>(op); })))
+    return failure();
+  for (auto routine : getRoutines().getOps<RoutineOp>()) {
+    if (!sizes.try_emplace(routine.getName(), count(routine.getBody())).second)
+      return routine.emitOpError()
+             << "expects a name of its own, got \"" << routine.getName()
+             << "\", which another routine has (program_c4)";
+    if (failed(verifyList(routine.getBody(), "an instruction of routines",
+                          [](Operation &op) {
+                            return isInstruction(op) && !isa<StepOp>(op);
+                          })))
+      return failure();
   }
+  for (Region *section : {&getSetup(), &getTeardown()})
+    if (failed(verifyList(*section, "an instruction", isInstruction)))
+      return failure();
+  if (failed(
+          verifyList(getBody(), "an instruction or a call", [](Operation &op) {
+            return isInstruction(op) || isa<CallOp>(op);
+          })))
+    return failure();
+  for (auto call : getBody().getOps<CallOp>())
+    if (failed(verifyCall(call, sizes, queues)))
+      return failure();
   return success();
 }
 
@@ -108,7 +167,7 @@ static LogicalResult verifyKernelUse(Operation *op, FlatSymbolRefAttr name,
                                      SymbolTableCollection &symbols,
                                      StringRef label) {
   auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(
-      op->getParentOp()->getParentOp(), name);
+      op->getParentOfType<ProgramOp>()->getParentOp(), name);
   if (!kernel || !getKernelKind(kernel))
     return op->emitOpError() << "expects a kernel named " << name
                              << ", got none (" << label << ")";
@@ -131,11 +190,17 @@ LogicalResult GateOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult SlotOp::verify() {
-  if (isTensor(getType()))
-    return success();
-  return emitOpError() << "expects a tensor of static shape whose elements the "
-                          "dialect knows, got "
-                       << getType() << " (slot_c1)";
+  if (!isTensor(getType()))
+    return emitOpError() << "expects a tensor of static shape whose elements "
+                            "the dialect knows, got "
+                         << getType() << " (slot_c1)";
+  const int64_t copies = getCopies(), places = getOffsets().size();
+  if (copies < 1 || (places != 0 && places != copies))
+    return emitOpError() << "expects at least one copy, and an offset of each "
+                            "or none, got "
+                         << copies << " copies and " << places
+                         << " offsets (slot_c3)";
+  return success();
 }
 
 LogicalResult SlotOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -91,25 +91,23 @@ std::vector<schedule::Bar> barsOf(const ppx::ProgramT &program,
 
 /// Live bytes from each time on at which they change.
 std::vector<std::pair<double, double>>
-memoryOver(const ppx::ProgramT &program, const std::vector<Span> &spans,
-           double end, const Unit &unit) {
-  std::vector<Span> lives(program.slots.size(),
+memoryOver(const ppx::ArtifactT &artifact, const ppx::ProgramT &program,
+           const std::vector<Span> &spans, double end, const Unit &unit) {
+  const SlotLives lives = livesOf(artifact, program);
+  std::vector<Span> times(lives.all.size(),
                           {std::numeric_limits<double>::max(), -1});
   for (size_t i = 0; i < program.body.size(); ++i)
-    for (uint32_t slot : program.body[i]->arguments) {
-      Span &life = lives[wholeSlot(program, slot)];
-      life.begin = std::min(life.begin, spans[i].begin);
-      life.end = std::max(life.end, spans[i].end);
+    for (uint32_t life : lives.touched[i]) {
+      times[life].begin = std::min(times[life].begin, spans[i].begin);
+      times[life].end = std::max(times[life].end, spans[i].end);
     }
   std::vector<std::pair<double, double>> changes;
-  for (size_t slot = 0; slot < lives.size(); ++slot) {
-    const bool stays = program.slots[slot]->part_of < 0 &&
-                       livesThroughStep(program.slots[slot]->slot_class);
-    const Span life = stays ? Span{0, end} : lives[slot];
-    if (life.end < life.begin)
-      continue;
-    changes.push_back({life.begin, double(program.slots[slot]->bytes)});
-    changes.push_back({life.end, -double(program.slots[slot]->bytes)});
+  for (size_t life = 0; life < times.size(); ++life) {
+    const ppx::SlotT &slot = *program.slots[lives.all[life].slot];
+    const Span its =
+        livesThroughStep(slot.slot_class) ? Span{0, end} : times[life];
+    changes.push_back({its.begin, double(slot.bytes)});
+    changes.push_back({its.end, -double(slot.bytes)});
   }
   // What ends makes room for what begins at that time.
   std::sort(changes.begin(), changes.end());
@@ -152,7 +150,8 @@ class StepPicture {
 public:
   StepPicture(const Prediction &prediction, const ppx::ArtifactT &artifact,
               const Mesh &mesh, const MeasuredStep *measured)
-      : prediction(prediction), players(Players::classes(artifact, mesh)),
+      : prediction(prediction), artifact(artifact),
+        players(Players::classes(artifact, mesh)),
         ranks(Players::ranks(artifact, mesh)),
         timeline(prediction.instructions), measured(measured),
         unit(std::max(prediction.stepSeconds,
@@ -260,8 +259,8 @@ private:
     const ppx::ProgramT &program = players.program(its);
     schedule::MemoryCurve curve;
     curve.name = nameOf(prediction.classes[its].ranks);
-    curve.steps =
-        memoryOver(program, timeline[its], prediction.stepSeconds, unit);
+    curve.steps = memoryOver(artifact, program, timeline[its],
+                             prediction.stepSeconds, unit);
     curve.limit = double(program.arena_bytes);
     double peak = 0;
     for (const auto &step : curve.steps)
@@ -271,6 +270,7 @@ private:
   }
 
   const Prediction &prediction;
+  const ppx::ArtifactT &artifact;
   const Players players, ranks;
   const Timeline &timeline;
   const MeasuredStep *measured;

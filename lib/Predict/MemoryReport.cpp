@@ -52,9 +52,10 @@ static void measureUnused(const ppx::ProgramT &program, const SlotLives &lives,
                           ProgramMemory &memory) {
   const uint64_t arena = program.arena_bytes;
   std::vector<Edge> edges = {{arena, covers, 0}};
+  const std::vector<bool> atPeak = lives.atPeak(program);
   for (size_t i = 0; i < program.slots.size(); ++i) {
     const ppx::SlotT &slot = *program.slots[i];
-    const bool isLive = lives.slots[i].contains(lives.peak);
+    const bool isLive = atPeak[i];
     if (slot.bytes == 0 ||
         (!isLive && slot.slot_class != ppx::SlotClass_communication &&
          slot.slot_class != ppx::SlotClass_workspace))
@@ -94,13 +95,12 @@ static std::vector<ClassBytes> measureCurve(const ppx::ProgramT &program,
   std::vector<ClassBytes> curve(program.body.size());
   for (uint32_t its = 0; its <= ppx::SlotClass_MAX; ++its) {
     std::vector<int64_t> change(program.body.size() + 1);
-    for (size_t slot = 0; slot < lives.slots.size(); ++slot) {
-      const SlotLife life = lives.slots[slot];
-      if (uint32_t(program.slots[slot]->slot_class) != its ||
-          life.first > life.last)
+    for (const SlotLife &life : lives.all) {
+      const ppx::SlotT &slot = *program.slots[life.slot];
+      if (uint32_t(slot.slot_class) != its)
         continue;
-      change[life.first] += int64_t(program.slots[slot]->bytes);
-      change[life.last + 1] -= int64_t(program.slots[slot]->bytes);
+      change[life.first] += int64_t(slot.bytes);
+      change[life.last + 1] -= int64_t(slot.bytes);
     }
     int64_t bytes = 0;
     for (size_t i = 0; i < curve.size(); ++i)
@@ -189,8 +189,8 @@ static ProgramMemory describe(const ppx::ArtifactT &artifact,
                               const ppx::ProgramT &program) {
   ProgramMemory memory;
   memory.name = program.name;
-  memory.use = memoryOf(program);
-  const SlotLives lives = livesOf(program);
+  memory.use = memoryOf(artifact, program);
+  const SlotLives lives = livesOf(artifact, program);
   measureUnused(program, lives, memory);
   memory.curve = measureCurve(program, lives);
   if (program.body.empty())
@@ -204,8 +204,9 @@ static ProgramMemory describe(const ppx::ArtifactT &artifact,
   memory.peakOp = opOf(artifact, top);
   memory.peakPlace = top.location;
   const ValueUses uses(artifact, program, lives);
+  const std::vector<bool> atPeak = lives.atPeak(program);
   for (uint32_t slot = 0; slot < program.slots.size(); ++slot)
-    if (lives.slots[slot].contains(lives.peak)) {
+    if (atPeak[slot]) {
       LiveValue value = uses.describe(slot);
       value.type = printType(*program.slots[slot]);
       memory.values.push_back(std::move(value));

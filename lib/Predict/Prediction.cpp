@@ -181,7 +181,7 @@ static ProgramPrediction describe(const ppx::ArtifactT &artifact,
   ProgramPrediction result;
   result.name = program.name;
   result.ranks = program.ranks;
-  result.memory = memoryOf(program);
+  result.memory = memoryOf(artifact, program);
   result.traffic = trafficOf(artifact, mesh, program);
   for (size_t i = 0; i < artifact.arguments.size(); ++i) {
     const auto &argument = artifact.arguments[i];

@@ -38,8 +38,8 @@ std::string pp::predict::opKind(const std::string &op) {
 ValueUses::ValueUses(const ppx::ArtifactT &artifact,
                      const ppx::ProgramT &program, const SlotLives &lives)
     : artifact(artifact), program(program), lives(lives),
-      uses(program.slots.size()), places(program.slots.size()),
-      isModels(program.slots.size()) {
+      isLive(lives.atPeak(program)), uses(program.slots.size()),
+      places(program.slots.size()), isModels(program.slots.size()) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (program.argument_slots[i] >= 0)
       isModels[program.argument_slots[i]] = artifact.arguments[i]->is_models;
@@ -80,7 +80,7 @@ void ValueUses::add(size_t index) {
   for (SlotAccess access : accesses) {
     const int32_t whole = program.slots[access.slot]->part_of;
     const uint32_t slot = whole < 0 ? access.slot : uint32_t(whole);
-    if (!lives.slots[slot].contains(lives.peak))
+    if (!isLive[slot])
       continue;
     Uses &its = uses[slot];
     its.writes += access.writes;

@@ -12,10 +12,12 @@
 #include "pp/IR/Diagnostics.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/PlanKeys.h"
+#include "pp/IR/ProgramList.h"
 #include "pp/IR/VerifyModel.h"
 #include "pp/IR/Version.h"
 #include "pp/Target/Artifact.h"
 #include "pp/Target/KernelCompiler.h"
+#include "pprt/Program.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -51,6 +53,7 @@ public:
 private:
   void addMesh();
   LogicalResult addProgram(ProgramOp program);
+  LogicalResult addBody(const ProgramList &list, pprt::InstructionList &body);
   FailureOr<std::unique_ptr<ppx::InstructionT>> convert(Operation &op);
   FailureOr<uint32_t> getKernel(func::FuncOp function, bool accumulate);
   FailureOr<ppx::CompiledKernelT> getCode(func::FuncOp function);
@@ -273,28 +276,55 @@ ArtifactBuilder::convert(Operation &op) {
   return result;
 }
 
+LogicalResult ArtifactBuilder::addBody(const ProgramList &list,
+                                       pprt::InstructionList &body) {
+  // Of an instruction of a routine, runs differ in micro-batch, slots and
+  // waits.
+  std::vector<std::unique_ptr<ppx::InstructionT>> converted(
+      list.instructions().size());
+  for (const ProgramList::Run &run : list.runs()) {
+    std::unique_ptr<ppx::InstructionT> &written = converted[run.instruction];
+    if (!written) {
+      auto instruction = convert(*list.getOp(run));
+      if (failed(instruction))
+        return failure();
+      written = std::move(*instruction);
+    }
+    auto instruction = std::make_unique<ppx::InstructionT>(*written);
+    instruction->micro_batch = run.microBatch;
+    for (uint32_t &slot : instruction->arguments)
+      slot = list.getCopy(slot, run.microBatch);
+    instruction->waits.clear();
+    for (auto [queue, count] : list.getWaits(run))
+      instruction->waits.emplace_back(queue, count);
+    body.push_back(std::move(instruction));
+  }
+  return success();
+}
+
 LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
   auto result = std::make_unique<ppx::ProgramT>();
   result->name = program.getSymName().str();
   result->ranks = toVector<uint32_t>(program.getRanks());
   result->arena_bytes = program.getArenaBytes();
   result->argument_slots.assign(artifact->arguments.size(), -1);
-  for (auto [index, slot] :
-       llvm::enumerate(program.getSlots().getOps<SlotOp>())) {
+  for (auto slot : program.getSlots().getOps<SlotOp>()) {
     auto type = cast<RankedTensorType>(slot.getType());
-    auto entry = std::make_unique<ppx::SlotT>();
-    entry->offset = slot.getOffset();
-    entry->bytes = getTensorBytes(type);
     auto element = convertElement(type, slot.getLoc());
     if (failed(element))
       return failure();
-    entry->element = *element;
-    entry->shape = toVector<uint64_t>(type.getShape());
-    entry->slot_class = static_cast<ppx::SlotClass>(slot.getSlotClass());
-    entry->name = slot.getName().str();
-    result->slots.push_back(std::move(entry));
     if (std::optional<uint64_t> argument = slot.getArgument())
-      result->argument_slots[*argument] = index;
+      result->argument_slots[*argument] = result->slots.size();
+    for (int64_t copy = 0; copy < int64_t(slot.getCopies()); ++copy) {
+      auto entry = std::make_unique<ppx::SlotT>();
+      entry->offset = slot.getOffsets().empty() ? -1 : slot.getOffsets()[copy];
+      entry->bytes = getTensorBytes(type);
+      entry->element = *element;
+      entry->shape = toVector<uint64_t>(type.getShape());
+      entry->slot_class = static_cast<ppx::SlotClass>(slot.getSlotClass());
+      entry->name = slot.getName().str();
+      result->slots.push_back(std::move(entry));
+    }
   }
   for (auto queue : program.getQueues().getOps<QueueOp>()) {
     auto entry = std::make_unique<ppx::QueueT>();
@@ -302,18 +332,21 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
     entry->kind = static_cast<ppx::QueueKind>(queue.getKind());
     result->queues.push_back(std::move(entry));
   }
-  auto addList = [&](Region &region, auto &list) -> LogicalResult {
+  const ProgramList list(program);
+  auto addSection = [&](Region &region, auto &section) -> LogicalResult {
     for (Operation &op : region.front()) {
       auto instruction = convert(op);
       if (failed(instruction))
         return failure();
-      list.push_back(std::move(*instruction));
+      for (uint32_t &slot : (*instruction)->arguments)
+        slot = list.getFirstCopy(slot);
+      section.push_back(std::move(*instruction));
     }
     return success();
   };
-  if (failed(addList(program.getSetup(), result->setup)) ||
-      failed(addList(program.getBody(), result->body)) ||
-      failed(addList(program.getTeardown(), result->teardown)))
+  if (failed(addSection(program.getSetup(), result->setup)) ||
+      failed(addBody(list, result->body)) ||
+      failed(addSection(program.getTeardown(), result->teardown)))
     return failure();
   artifact->programs.push_back(std::move(result));
   return success();

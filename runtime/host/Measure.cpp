@@ -111,7 +111,8 @@ void pprt::host::measure(const Session &session, Report &report) {
     report.memory.resize(report.world);
     for (const auto &program : session.artifact().programs)
       for (uint32_t rank : program->ranks)
-        report.memory[rank] = {rank, memoryOf(*program), {}};
+        report.memory[rank] = {
+            rank, memoryOf(session.artifact(), *program), {}};
   }
   report.isOversubscribed = session.oversubscribed();
   if (session.isStuck())

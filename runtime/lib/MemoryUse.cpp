@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A slot lives from its first to its last use in the body; a slot that keeps
-// its value between steps lives through all of it.
+// A value lives from the instruction that writes it to the last that reads it;
+// a slot that keeps its value between steps lives through all of the body.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/MemoryUse.h"
+#include "pprt/SlotAccesses.h"
 
 #include <algorithm>
 
@@ -37,11 +38,9 @@ static uint64_t &columnOf(ppx::SlotClass slotClass, MemoryUse &use) {
 static size_t findPeak(const ppx::ProgramT &program,
                        const std::vector<SlotLife> &lives) {
   std::vector<int64_t> change(program.body.size() + 1);
-  for (size_t slot = 0; slot < lives.size(); ++slot) {
-    if (lives[slot].first > lives[slot].last)
-      continue;
-    change[lives[slot].first] += int64_t(program.slots[slot]->bytes);
-    change[lives[slot].last + 1] -= int64_t(program.slots[slot]->bytes);
+  for (const SlotLife &life : lives) {
+    change[life.first] += int64_t(program.slots[life.slot]->bytes);
+    change[life.last + 1] -= int64_t(program.slots[life.slot]->bytes);
   }
   int64_t live = 0, most = -1;
   size_t peak = 0;
@@ -53,35 +52,86 @@ static size_t findPeak(const ppx::ProgramT &program,
   return peak;
 }
 
-SlotLives pprt::livesOf(const ppx::ProgramT &program) {
-  SlotLives lives;
-  lives.slots.resize(program.slots.size());
-  if (program.body.empty())
-    return lives;
-  const auto touch = [&](uint32_t slot, size_t index) {
-    SlotLife &life = lives.slots[wholeSlot(program, slot)];
-    life.first = std::min(life.first, index);
-    life.last = std::max(life.last, index);
-  };
-  for (size_t i = 0; i < program.body.size(); ++i)
-    for (uint32_t slot : program.body[i]->arguments)
-      touch(slot, i);
-  for (uint32_t slot = 0; slot < program.slots.size(); ++slot)
-    if (livesThroughStep(program.slots[slot]->slot_class)) {
-      touch(slot, 0);
-      touch(slot, program.body.size() - 1);
+namespace {
+
+/// Walks a body and begins and extends values.
+class LivesOfBody {
+public:
+  explicit LivesOfBody(const ppx::ProgramT &program)
+      : program(program), current(program.slots.size(), kNone),
+        hasOne(program.slots.size()) {
+    for (uint32_t slot = 0; slot < program.slots.size(); ++slot) {
+      const bool isHeld = livesThroughStep(program.slots[slot]->slot_class);
+      if (const uint32_t whole = wholeSlot(program, slot);
+          isHeld || whole != slot)
+        hasOne[whole] = true;
+      if (isHeld && wholeSlot(program, slot) == slot)
+        current[slot] = begin(slot, 0, program.body.size() - 1);
     }
-  lives.peak = findPeak(program, lives.slots);
-  return lives;
+  }
+
+  void visit(size_t index, const std::vector<SlotAccess> &accesses) {
+    for (const SlotAccess &access : accesses) {
+      const uint32_t slot = wholeSlot(program, access.slot);
+      const bool isRead = std::any_of(
+          accesses.begin(), accesses.end(), [&](const SlotAccess &other) {
+            return other.slot == access.slot && other.reads;
+          });
+      if (current[slot] == kNone || (!isRead && !hasOne[slot]))
+        current[slot] = begin(slot, index, index);
+    }
+    std::vector<uint32_t> &its = lives.touched.emplace_back();
+    for (const SlotAccess &access : accesses) {
+      its.push_back(current[wholeSlot(program, access.slot)]);
+      SlotLife &life = lives.all[its.back()];
+      life.last = std::max(life.last, index);
+    }
+  }
+
+  SlotLives lives;
+
+private:
+  static constexpr uint32_t kNone = ~uint32_t(0);
+
+  uint32_t begin(uint32_t slot, size_t first, size_t last) {
+    lives.all.push_back({slot, first, last});
+    return uint32_t(lives.all.size() - 1);
+  }
+
+  const ppx::ProgramT &program;
+  std::vector<uint32_t> current; ///< by slot
+  std::vector<bool> hasOne;      ///< by slot: one value throughout
+};
+
+} // namespace
+
+SlotLives pprt::livesOf(const ppx::ArtifactT &artifact,
+                        const ppx::ProgramT &program) {
+  if (program.body.empty())
+    return {};
+  LivesOfBody body(program);
+  for (size_t i = 0; i < program.body.size(); ++i)
+    body.visit(i, accessesOf(artifact, *program.body[i]));
+  body.lives.peak = findPeak(program, body.lives.all);
+  return std::move(body.lives);
 }
 
-MemoryUse pprt::memoryOf(const ppx::ProgramT &program) {
+std::vector<bool> SlotLives::atPeak(const ppx::ProgramT &program) const {
+  std::vector<bool> result(program.slots.size());
+  for (const SlotLife &life : all)
+    if (life.contains(peak))
+      result[life.slot] = true;
+  return result;
+}
+
+MemoryUse pprt::memoryOf(const ppx::ArtifactT &artifact,
+                         const ppx::ProgramT &program) {
   MemoryUse use;
   use.peak = program.arena_bytes;
-  const SlotLives lives = livesOf(program);
-  for (size_t slot = 0; slot < lives.slots.size(); ++slot)
-    if (lives.slots[slot].contains(lives.peak))
-      columnOf(program.slots[slot]->slot_class, use) +=
-          program.slots[slot]->bytes;
+  const SlotLives lives = livesOf(artifact, program);
+  for (const SlotLife &life : lives.all)
+    if (life.contains(lives.peak))
+      columnOf(program.slots[life.slot]->slot_class, use) +=
+          program.slots[life.slot]->bytes;
   return use;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Swaps two instructions of a program, so that it would hang or mix up messages.
+"""Edits an instruction of a program, so that it would hang or mix up messages.
 
 SPDX-License-Identifier: Apache-2.0
 
@@ -17,23 +17,29 @@ import scratch
 MODEL = "mlp --layers=4 --input=48 --hidden=64 --classes=16 --batch=32"
 GOAL = "pp=2 microbatches=4 schedule=1f1b optimizer=sgd lr=0.1"
 
-# What is swapped in the first stage's program, what the tools must say.
-SWAPS = {
-    # The first message to the next stage would wait for the last answer to it.
-    "deadlock": (r"pp\.run .*after \[\] as forward 0 0$(?=\n *pp\.send)",
-                 r"pp\.run .*after \[2, 4\] as backward 0 3$",
-                 [r"rank 0, body #\d+ '0B3 run'", "a cycle of waits", r"waits for rank 0, .* recv'",
-                  "which meets rank 1", r"which comes after rank 1, .*'1B0 send' .*, with 2 between\n"]),
-    "order of messages": (r"pp\.send to 1 .* as forward 0 0$", r"pp\.send to 1 .* as forward 0 1$",
-                          ["rank 1", "0F0", "0F1"]),
+
+def wait_for_the_last_answer(text):
+    """The first message to the next stage waits for the last answer to it."""
+    return edit(text, r'(pp\.call "0F" for 0) after \[\]', r"\1 after [1, 2, 4]")
+
+
+def swap_messages(text):
+    return edit(text, r'(pp\.call "0F" for )0( .*\n *pp\.call "0F" for )1 ', r"\g<1>1\g<2>0 ")
+
+
+# How the first stage's program is edited, what the tools must say.
+EDITS = {
+    wait_for_the_last_answer:
+        [r"rank 0, body #1 '0F0 run'", "a cycle of waits", r"waits for rank 0, .* recv'",
+         "which meets rank 1", r"which comes after rank 1, .*'1B0 send' .*, with 2 between\n"],
+    swap_messages: ["rank 1", "0F0", "0F1"],
 }
 
 
-def swap(text, first, second):
-    a = re.search(first, text, re.MULTILINE)
-    b = re.search(second, text, re.MULTILINE)
-    assert a and b and a.end() <= b.start(), (a, b)
-    return (text[:a.start()] + b.group() + text[a.end():b.start()] + a.group() + text[b.end():])
+def edit(text, pattern, replacement):
+    edited, count = re.subn(pattern, replacement, text, count=1)
+    assert count == 1, pattern
+    return edited
 
 
 def main():
@@ -43,9 +49,9 @@ def main():
         call("pp-model", *MODEL.split(), "-o", "mlp.mlir").check_returncode()
         call("pp-opt", "mlp.mlir", f"--pp-parallelize={GOAL}", "-o", "sound.mlir").check_returncode()
         call("pp-run", "sound.mlir", "--steps=1").check_returncode()
-        for what, (first, second, expected) in SWAPS.items():
-            (folder / "edited.mlir").write_text(
-                swap((folder / "sound.mlir").read_text(), first, second))
+        for how, expected in EDITS.items():
+            what = how.__name__
+            (folder / "edited.mlir").write_text(how((folder / "sound.mlir").read_text()))
             for command in (["pp-run", "edited.mlir", "--steps=1"],
                             ["pp-opt", "edited.mlir", "--pp-verify-programs"],
                             ["pp-opt", "edited.mlir", "--emit=ppx", "-o", "edited.ppx"]):

@@ -23,6 +23,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+from program_text import read_programs
+
 MODELS = {
     "gpt": "gpt --layers=2 --hidden=60 --heads=6 --seq=24 --batch=8 --vocab=50",
     "moe": "moe --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=64 --experts=4",
@@ -61,12 +63,8 @@ def bytes_of(text):
 
 def slots_of(level4):
     """{program: [(offset, bytes)]} from the text of a module."""
-    found = {}
-    for name, slots in re.findall(r"pp\.program @(\w+) .*?slots {\n(.*?)\n  } queues", level4,
-                                  re.DOTALL):
-        found[name] = [(int(offset), bytes_of(text)) for offset, text in re.findall(
-            r"pp\.slot .* at (\d+) .*: tensor<(.*?)>", slots)]
-    return found
+    return {name: [(offset, bytes_of(text)) for _, offset, text in program.slots]
+            for name, program in read_programs(level4).items()}
 
 
 def check_sums(program, expected):

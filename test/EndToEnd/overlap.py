@@ -18,6 +18,7 @@ import math
 import re
 
 import scratch
+from program_text import read_programs
 
 MLP = "mlp --layers=6 --input=64 --hidden=64 --classes=64 --batch=16"
 GPT = "gpt --layers=3 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=64 --tied=false"
@@ -43,17 +44,21 @@ def parameter_bytes(text):
 
 def most_gathered(level4):
     """The most bytes of gathered parameters that live at one instruction."""
-    slots = re.findall(r'^    pp\.slot ".*?" (\w+) at \d+.* : tensor<([\dx]*)x\w+>', level4, re.M)
-    slots = re.findall(r'^    pp\.slot "[^"]*" (\w+) at .*: tensor<(.*)>', level4, re.M)
+    program, = read_programs(level4).values()
     sizes = {slot: BYTES * math.prod(int(n) for n in shape.split("x")[:-1])
-             for slot, (kind, shape) in enumerate(slots) if kind == "gathered"}
-    lives = {}
-    for index, names in enumerate(re.findall(r"^    pp\.\w+.*?\[([\d, ]*)\] on", level4, re.M)):
-        for slot in names.split(", "):
-            if slot and int(slot) in sizes:
-                lives.setdefault(int(slot), [index, index])[1] = index
-    return max(sum(sizes[slot] for slot, (first, last) in lives.items() if first <= i <= last)
-               for i in {first for first, _ in lives.values()})
+             for slot, (kind, _, shape) in enumerate(program.slots) if kind == "gathered"}
+    lives = []  # slot, first and last instruction of one gathered parameter
+    current = {}
+    for index, (text, slots) in enumerate(program.instructions):
+        for slot in slots:
+            if slot not in sizes:
+                continue
+            if text.startswith("pp.collective all_gather") or slot not in current:
+                current[slot] = [slot, index, index]
+                lives.append(current[slot])
+            current[slot][2] = index
+    return max(sum(sizes[slot] for slot, first, last in lives if first <= i <= last)
+               for i in {first for _, first, _ in lives})
 
 
 def memory_errors(place):

@@ -23,6 +23,8 @@ import sys
 import tempfile
 import xml.dom.minidom
 
+from program_text import read_programs
+
 MODEL = "gpt --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=256"
 MESH = {"mb": 2, "pp": 2, "dp": 2, "tp": 2}
 GOAL = "dp=2 tp=2 pp=2 microbatches=2 optimizer=adamw clip=1"
@@ -65,9 +67,8 @@ def count_communication(level3):
 
 def count_instructions(level4):
     """{stage: instructions of a body}"""
-    return {int(stage): len(re.findall(r"^    pp\.", body, re.MULTILINE))
-            for stage, body in re.findall(
-                r"pp\.program @stage(\d+) .*?\n  } body {\n(.*?)\n  } teardown", level4, re.DOTALL)}
+    return {int(name.removeprefix("stage")): len(program.instructions)
+            for name, program in read_programs(level4).items()}
 
 
 def check_report(report, level3):

@@ -30,8 +30,118 @@ pp.program @program_c1_body ranks [0] arena 64 slots {
 } queues {
 } setup {
 } body {
-  // expected-error@+1 {{expects to be an instruction here, got pp.constant (program_c1)}}
+  // expected-error@+1 {{expects to be an instruction or a call here, got pp.constant (program_c1)}}
   %0 = pp.constant dense<0.0> : tensor<f32>
+} teardown {
+}
+
+// -----
+
+pp.program @program_c1_routine ranks [0] arena 64 slots {
+} queues {
+  pp.queue "compute" compute
+} routines {
+  pp.routine "0F" {
+    // expected-error@+1 {{expects to be an instruction of routines here, got pp.step (program_c1)}}
+    pp.step [] on 0 after []
+  }
+} setup {
+} body {
+} teardown {
+}
+
+// -----
+
+pp.program @program_c2_routine ranks [0] arena 64 slots {
+} queues {
+  pp.queue "compute" compute
+} routines {
+  pp.routine "0F" {
+    // expected-error@+1 {{expects slots below 0, got 0 (program_c2)}}
+    pp.load argument 0 [0] on 0 after [] as forward 0
+  }
+} setup {
+} body {
+} teardown {
+}
+
+// -----
+
+pp.program @program_c4_names ranks [0] arena 64 slots {
+} queues {
+} routines {
+  pp.routine "0F" {
+  }
+  // expected-error@+1 {{expects a name of its own, got "0F", which another routine has (program_c4)}}
+  pp.routine "0F" {
+  }
+} setup {
+} body {
+} teardown {
+}
+
+// -----
+
+pp.program @program_c4_routine ranks [0] arena 64 slots {
+} queues {
+} setup {
+} body {
+  // expected-error@+1 {{expects the name of a routine, got "0F" (program_c4)}}
+  pp.call "0F" for 0 after []
+} teardown {
+}
+
+// -----
+
+pp.program @program_c4_micro_batch ranks [0] arena 64 slots {
+} queues {
+} routines {
+  pp.routine "0F" {
+  }
+} setup {
+} body {
+  // expected-error@+1 {{expects a micro-batch below 2147483647, got -1 (program_c4)}}
+  pp.call "0F" for -1 after []
+} teardown {
+}
+
+// -----
+
+pp.program @program_c4_triples ranks [0] arena 64 slots {
+} queues {
+} routines {
+  pp.routine "0F" {
+  }
+} setup {
+} body {
+  // expected-error@+1 {{expects triples of an instruction, a queue and a count, got [0, 0] (program_c4)}}
+  pp.call "0F" for 0 after [0, 0]
+} teardown {
+}
+
+// -----
+
+pp.program @program_c4_instruction ranks [0] arena 64 slots {
+} queues {
+  pp.queue "compute" compute
+} routines {
+  pp.routine "0F" {
+  }
+} setup {
+} body {
+  // expected-error@+1 {{expects an instruction below 0, got 0 (program_c4)}}
+  pp.call "0F" for 0 after [0, 0, 1]
+} teardown {
+}
+
+// -----
+
+pp.program @slot_c3 ranks [0] arena 64 slots {
+  // expected-error@+1 {{expects at least one copy, and an offset of each or none, got 0 copies and 0 offsets (slot_c3)}}
+  pp.slot "x" activation at -1 copies 0 : tensor<4xf32>
+} queues {
+} setup {
+} body {
 } teardown {
 }
 

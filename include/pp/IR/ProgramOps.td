@@ -16,14 +16,17 @@ include "pp/IR/OpBase.td"
 def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
   let summary = "the program of all ranks of one stage";
   let description = [{
-    Slots and queues are numbered in order of their ops. `setup` runs once,
-    `body` once per step and ends with `pp.step`, `teardown` once. `main` is the
+    Slots and queues are numbered in order of their ops. `setup` runs
+    once, `body` once per step and ends with `pp.step`, `teardown` once. What a
+    body does for one micro-batch after another is a routine, which it calls: a
+    program is as long as its pattern, not as its repetitions. `main` is the
     function whose arguments and results it loads, holds and emits; this use of
     the symbol keeps the function alive.
     Constraints:
-    - (program_c1) `slots` holds slots, `queues` queues, every section instructions.
+    - (program_c1) `slots` holds slots, `queues` queues, `routines` routines of instructions, every section instructions, and `body` calls, too.
     - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count.
     - (program_c3) send, recv, load and emit name one slot, copy two, step none, flag at least one, collective as many to read as to write.
+    - (program_c4) routines have names of their own; a call has that of one, a micro-batch from 0 on, and for its waits instructions and queues that exist.
 
     ```mlir
     pp.program @stage0 ranks [0, 1] arena 4096 slots {
@@ -39,33 +42,38 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$ranks, I64Attr:$arena_bytes,
                        DefaultValuedAttr<FlatSymbolRefAttr, "\"main\"">:$main);
-  let regions = (region SizedRegion<1>:$slots, SizedRegion<1>:$queues, SizedRegion<1>:$setup,
-                        SizedRegion<1>:$body, SizedRegion<1>:$teardown);
+  let regions = (region SizedRegion<1>:$slots, SizedRegion<1>:$queues, SizedRegion<1>:$routines,
+                        SizedRegion<1>:$setup, SizedRegion<1>:$body, SizedRegion<1>:$teardown);
   let assemblyFormat = [{
     $sym_name `ranks` $ranks `arena` $arena_bytes attr-dict-with-keyword
     `slots` custom<Section>($slots) `queues` custom<Section>($queues)
-    `setup` custom<Section>($setup) `body` custom<Section>($body)
+    custom<Routines>($routines) `setup` custom<Section>($setup) `body` custom<Section>($body)
     `teardown` custom<Section>($teardown)
   }];
   let hasVerifier = 1;
 }
 
 def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "memory for one tensor; unplaced at offset -1";
+  let summary = "memory for one tensor, or for one of each of some micro-batches";
   let description = [{
+    `offsets`: where its copies lie; none, written -1, until it is placed. An instruction for
+    micro-batch i uses copy i modulo their number, one for none the first.
     `argument`: the argument of @main that it holds between steps.
     Constraints:
     - (slot_c1) `type` is a tensor of static shape of elements that the dialect knows.
     - (slot_c2) `argument` is an argument of @main of this type.
+    - (slot_c3) there is at least one copy, and no offset or one of each copy.
 
     ```mlir
     pp.slot "fused_2" activation at 4096 : tensor<4x8xf32>
+    pp.slot "fused_3" activation at [4224, 4352] : tensor<4x8xf32>
+    pp.slot "fused_4" activation at -1 copies 4 : tensor<4x8xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$name, PP_SlotClassAttr:$slot_class, I64Attr:$offset,
-                       TypeAttr:$type, OptionalAttr<I64Attr>:$argument);
+  let arguments = (ins StrAttr:$name, PP_SlotClassAttr:$slot_class, DenseI64ArrayAttr:$offsets,
+                       I64Attr:$copies, TypeAttr:$type, OptionalAttr<I64Attr>:$argument);
   let hasVerifier = 1;
-  let assemblyFormat = "$name `` $slot_class `at` $offset (`argument` $argument^)? attr-dict `:` $type";
+  let assemblyFormat = "$name `` $slot_class `at` custom<Places>($offsets, $copies) (`argument` $argument^)? attr-dict `:` $type";
 }
 
 def PP_QueueOp : PP_Op<"queue", [HasParent<"ProgramOp">]> {
@@ -79,15 +87,48 @@ def PP_QueueOp : PP_Op<"queue", [HasParent<"ProgramOp">]> {
   let assemblyFormat = "$name `` $kind attr-dict";
 }
 
+def PP_RoutineOp : PP_Op<"routine", [HasParent<"ProgramOp">, NoTerminator, NoRegionArguments]> {
+  let summary = "instructions that a body runs for several micro-batches";
+  let description = [{
+    Its instructions have no micro-batch of their own, but that of the call, and
+    its counts of waits begin with the call.
+
+    ```mlir
+    pp.routine "1F" {
+      pp.run @kernel [0, 1] on 0 after [] as forward 1
+      pp.send to 2 [1] on 1 after [0, 1] as forward 1
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$name custom<Section>($body) attr-dict";
+}
+
+def PP_CallOp : PP_Op<"call", [HasParent<"ProgramOp">]> {
+  let summary = "a routine's instructions, for a micro-batch";
+  let description = [{
+    `waits`: triples of an instruction of the routine, a queue, and the count of
+    the queue's completed instructions, from the beginning of the body, that the
+    instruction waits for besides.
+
+    ```mlir
+    pp.call "1F" for 3 after [0, 1, 7]
+    ```
+  }];
+  let arguments = (ins StrAttr:$routine, I64Attr:$micro_batch, DenseI64ArrayAttr:$waits);
+  let assemblyFormat = "$routine `for` $micro_batch `after` $waits attr-dict";
+}
+
 class PP_Instruction<string mnemonic, dag extra, string format, list<Trait> traits = []>
-    : PP_Op<mnemonic, !listconcat([HasParent<"ProgramOp">], traits)> {
+    : PP_Op<mnemonic, !listconcat([ParentOneOf<["ProgramOp", "RoutineOp"]>], traits)> {
   // waits: pairs (queue, count of its completed instructions).
   let arguments = !con((ins DenseI64ArrayAttr:$slots), extra,
     (ins I64Attr:$queue, DenseI64ArrayAttr:$waits,
          DefaultValuedAttr<PP_PhaseAttr, "Phase::Prologue">:$phase,
          DefaultValuedAttr<I64Attr, "0">:$stage, DefaultValuedAttr<I64Attr, "-1">:$micro_batch));
   let assemblyFormat = format # [{
-    $slots `on` $queue `after` $waits (`as` `` $phase^ $stage $micro_batch)? attr-dict
+    $slots `on` $queue `after` $waits `` custom<Action>($phase, $stage, $micro_batch) attr-dict
   }];
 }
 
@@ -134,7 +175,7 @@ def PP_CollectiveInstructionOp : PP_Instruction<"collective",
     splits; `target`: the order of axes after a permute.
 
     ```mlir
-    pp.collective all_reduce sum over ["dp"] [0, 1] on 1 after [0, 7] as update 0 -1
+    pp.collective all_reduce sum over ["dp"] [0, 1] on 1 after [0, 7] as update 0
     ```
   }];
 }

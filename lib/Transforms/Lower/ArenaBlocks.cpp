@@ -43,7 +43,7 @@ void pp::turnScratchDown(ArenaBlocks &blocks) {
       block.offset = top - block.end();
 }
 
-ArenaBlocks pp::formBlocks(ArrayRef<SlotLifetime> slots, int64_t period) {
+ArenaBlocks pp::formBlocks(ArrayRef<CopyLifetime> slots, int64_t period) {
   ArenaBlocks blocks;
   DenseMap<std::pair<int64_t, int64_t>, size_t> shared;
   for (auto [index, slot] : enumerate(slots)) {
@@ -77,19 +77,19 @@ ArenaBlocks pp::formBlocks(ArrayRef<SlotLifetime> slots, int64_t period) {
   return blocks;
 }
 
-int64_t pp::findPeriod(ArrayRef<SlotLifetime> slots) {
-  std::map<int64_t, SmallVector<const SlotLifetime *>> patterns;
-  for (const SlotLifetime &slot : slots)
+int64_t pp::findPeriod(ArrayRef<CopyLifetime> slots) {
+  std::map<int64_t, SmallVector<const CopyLifetime *>> patterns;
+  for (const CopyLifetime &slot : slots)
     if (slot.first >= 0 && slot.pattern >= 0)
       patterns[slot.pattern].push_back(&slot);
   int64_t most = 0; // of one pattern that live together
   int64_t numMicroBatches = 0;
   for (auto &[pattern, alike] : patterns) {
-    llvm::sort(alike, [](const SlotLifetime *a, const SlotLifetime *b) {
+    llvm::sort(alike, [](const CopyLifetime *a, const CopyLifetime *b) {
       return a->first < b->first;
     });
     SmallVector<int64_t> ends = map_to_vector(
-        alike, [](const SlotLifetime *slot) { return slot->last; });
+        alike, [](const CopyLifetime *slot) { return slot->last; });
     llvm::sort(ends);
     int64_t ended = 0;
     for (auto [started, slot] : enumerate(alike)) {
@@ -103,7 +103,7 @@ int64_t pp::findPeriod(ArrayRef<SlotLifetime> slots) {
     SmallVector<int64_t> last;
     for (const auto &[pattern, alike] : patterns) {
       last.assign(period, -1);
-      for (const SlotLifetime *slot : alike) {
+      for (const CopyLifetime *slot : alike) {
         int64_t &end = last[slot->microBatch % period];
         if (slot->first <= end)
           return false;

@@ -18,7 +18,7 @@
 
 namespace pp {
 
-/// The life of one slot (SlotLifetime); the last two are `first` if it is not
+/// The life of one slot (CopyLifetime); the last two are `first` if it is not
 /// received.
 struct ArenaLife {
   int64_t first, last, postable, pendingFrom;
@@ -52,11 +52,11 @@ void turnScratchDown(ArenaBlocks &blocks);
 
 /// Blocks for slots; those that are alike `period` micro-batches apart share
 /// one. With a period of 0 each slot has a block.
-ArenaBlocks formBlocks(llvm::ArrayRef<SlotLifetime> slots, int64_t period);
+ArenaBlocks formBlocks(llvm::ArrayRef<CopyLifetime> slots, int64_t period);
 
 /// The smallest number of micro-batches apart at which no two slots that are
 /// alike live together; 0 if there is none.
-int64_t findPeriod(llvm::ArrayRef<SlotLifetime> slots);
+int64_t findPeriod(llvm::ArrayRef<CopyLifetime> slots);
 
 /// Places blocks of one slot each, from the instruction at which most lives
 /// outwards, in time that hardly grows with what lives together; returns their

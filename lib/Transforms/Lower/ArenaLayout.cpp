@@ -12,21 +12,23 @@
 #include "ArenaBlocks.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include <map>
 
 using namespace llvm;
 using namespace pp;
 
-int64_t pp::findMostLive(ArrayRef<SlotLifetime> slots, int64_t alignment) {
-  std::map<int64_t, int64_t> changes;
-  for (const SlotLifetime &slot : slots)
+int64_t pp::findMostLive(ArrayRef<CopyLifetime> slots, int64_t alignment) {
+  int64_t end = 0;
+  for (const CopyLifetime &slot : slots)
+    end = std::max(end, slot.last + 1);
+  std::vector<int64_t> changes(end + 1);
+  for (const CopyLifetime &slot : slots)
     if (slot.first >= 0) {
       const int64_t bytes = alignTo(slot.bytes, alignment);
       changes[slot.first] += bytes;
       changes[slot.last + 1] -= bytes;
     }
   int64_t live = 0, most = 0;
-  for (auto [time, change] : changes)
+  for (int64_t change : changes)
     most = std::max(most, live += change);
   return most;
 }
@@ -34,7 +36,7 @@ int64_t pp::findMostLive(ArrayRef<SlotLifetime> slots, int64_t alignment) {
 /// Places `slots` and returns their end; kNoLayout if each layout that was
 /// found ends with scratch memory. At most `live` bytes live at once, behind
 /// `base` others.
-static int64_t place(ArrayRef<SlotLifetime> slots, int64_t live, int64_t base,
+static int64_t place(ArrayRef<CopyLifetime> slots, int64_t live, int64_t base,
                      ArenaBlocks &blocks) {
   constexpr size_t few = 4096, most = 12288;
   constexpr int64_t steps = int64_t(1) << 24;
@@ -52,10 +54,10 @@ static int64_t place(ArrayRef<SlotLifetime> slots, int64_t live, int64_t base,
   return outwards;
 }
 
-int64_t pp::layoutSlots(MutableArrayRef<SlotLifetime> slots, int64_t base) {
+int64_t pp::layoutSlots(MutableArrayRef<CopyLifetime> slots, int64_t base) {
   base = alignTo(
       base,
-      any_of(slots, [](const SlotLifetime &slot) { return slot.isScratch; })
+      any_of(slots, [](const CopyLifetime &slot) { return slot.isScratch; })
           ? pprt::kWorkspaceAlignment
           : pprt::kSlotAlignment);
   const int64_t live = findMostLive(slots, pprt::kSlotAlignment);
@@ -64,9 +66,9 @@ int64_t pp::layoutSlots(MutableArrayRef<SlotLifetime> slots, int64_t base) {
   int64_t others = base;
   if (end == kNoLayout) {
     // Scratch memory lies below all others.
-    std::vector<SlotLifetime> rest(slots.begin(), slots.end());
+    std::vector<CopyLifetime> rest(slots.begin(), slots.end());
     int64_t scratch = 0;
-    for (SlotLifetime &slot : rest)
+    for (CopyLifetime &slot : rest)
       if (slot.isScratch) {
         scratch = std::max(scratch, slot.bytes);
         slot.first = -1;
@@ -76,7 +78,7 @@ int64_t pp::layoutSlots(MutableArrayRef<SlotLifetime> slots, int64_t base) {
     end = scratch + place(rest, live, base, blocks);
   }
   turnScratchDown(blocks);
-  for (SlotLifetime &slot : slots)
+  for (CopyLifetime &slot : slots)
     slot.offset = base;
   for (const ArenaBlock &block : blocks)
     for (unsigned slot : block.slots)

@@ -1,21 +1,26 @@
-//===- LowerToPrograms.cpp - unroll the schedule into instructions --------===//
+//===- LowerToPrograms.cpp - instructions for the schedule's actions
+//---------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes level 3 with formed kernels and a schedule; adds one pp.program per
 // position. @main stays as the table of arguments and results (its body is
-// dropped: the programs replace it). Every value has a separate slot: operands
-// that a kernel overwrites are copied first, and pp-share-slots finds the
-// unnecessary copies.
+// dropped: the programs replace it). Every value has a separate slot, with a
+// copy for each micro-batch: operands that a kernel overwrites are copied
+// first, and pp-share-slots finds the unnecessary copies. A fragment is lowered
+// once, as a routine, for all micro-batches for which it does the same: one may
+// load an input that others find loaded, or begin a sum that others add to.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelClusters.h"
 #include "MicroBatchSums.h"
 #include "PositionRuns.h"
 #include "ProgramWriter.h"
+#include "SlotClasses.h"
 #include "Slots.h"
 #include "pp/Analysis/ModuleTarget.h"
 #include "pp/Transforms/Passes.h"
+#include <map>
 
 using namespace mlir;
 using namespace pp;
@@ -27,14 +32,19 @@ namespace pp {
 
 namespace {
 
+/// By the fragment whose results they send.
+using Transfers = llvm::DenseMap<Operation *, SmallVector<TransferOp>>;
+
 /// Writes the program of one position.
 class PositionLowering {
 public:
   PositionLowering(func::FuncOp main, SumKernels &sumKernels,
                    ArrayRef<PositionRuns> positions, int64_t position,
-                   ArrayRef<int64_t> ranks)
+                   ArrayRef<int64_t> ranks, int64_t microBatches,
+                   const Transfers &transfers)
       : main(main), module(main->getParentOfType<ModuleOp>()), symbols(module),
-        positions(positions), position(position),
+        positions(positions), position(position), microBatches(microBatches),
+        transfers(transfers),
         writer(module, nameOf(position, positions), ranks),
         sums(sumKernels, writer) {}
 
@@ -44,8 +54,14 @@ private:
   /// `stage1`, or where positions have several stages `position1`.
   static std::string nameOf(int64_t position, ArrayRef<PositionRuns> all);
   void addArguments();
+  LogicalResult lowerRun(Run run);
+  LogicalResult checkOperands(Run run);
+  /// What tells apart the runs of a fragment: per operand whether it is loaded,
+  /// per result whether it begins a sum.
+  std::vector<bool> describeRun(Run run) const;
+  bool isToBeLoaded(Value operand, int64_t microBatch) const;
   LogicalResult lowerFragment(FragmentOp fragment, int64_t microBatch);
-  LogicalResult lowerLaunch(LaunchOp launch, int64_t microBatch);
+  LogicalResult lowerLaunch(LaunchOp launch);
   void lowerCollective(Operation &op, FragmentOp fragment);
   LogicalResult lowerReturn();
 
@@ -53,14 +69,26 @@ private:
   /// first call; reports to `reader` if none does.
   FailureOr<int64_t> obtain(Value value, int64_t microBatch, Operation *reader);
   void receiveResults(Run source);
-  void sendResults(FragmentOp fragment, int64_t microBatch);
+  void sendResults(FragmentOp fragment);
+  /// A slot for a value of a fragment.
+  int64_t addSlot(StringRef name, FragmentOp fragment, Value bodyValue);
+  int64_t countCopies(FragmentOp fragment, Value bodyValue) const;
+  bool goesToSum(FragmentOp fragment, Value bodyValue) const;
   /// Chooses where the values are written that are added up.
   void chooseDestinations(FragmentOp fragment);
-  SlotClass classOf(FragmentOp fragment, Value bodyValue);
-  bool isOfParameters(FragmentOp fragment, Value value);
-  bool isGathered(FragmentOp fragment, OpResult value);
-
   static int64_t instanceOf(Value value, int64_t microBatch);
+  /// `1F`: the action without its micro-batch.
+  static std::string nameOf(FragmentOp fragment);
+  static bool isAddedUp(OpResult result) {
+    return llvm::any_of(result.getUsers(), llvm::IsaPred<AccumulateOp>);
+  }
+  /// Whether a value of @main is a parameter or state, which has a slot here.
+  bool isHeld(Value value) const {
+    auto argument = cast<BlockArgument>(value);
+    std::optional<Role> role = getArgRole(main, argument.getArgNumber());
+    return (role == Role::Param || role == Role::State) &&
+           slots.contains(value);
+  }
   /// Whether a result is what each micro-batch predicts.
   bool isEmittedAtOnce(OpOperand &result) const {
     auto fragment = result.get().getDefiningOp<FragmentOp>();
@@ -72,13 +100,23 @@ private:
   ModuleOp module;
   SymbolTable symbols; ///< the kernels that fragments launch
   ArrayRef<PositionRuns> positions;
-  int64_t position;
+  int64_t position, microBatches;
+  const Transfers &transfers;
   ProgramWriter writer;
   MicroBatchSums sums;
-  llvm::DenseMap<std::pair<Value, int64_t>, int64_t>
-      instances;                        ///< values of @main
+  llvm::DenseMap<Value, int64_t> slots; ///< of values of @main
   llvm::DenseSet<int64_t> received;     ///< slots
   llvm::DenseMap<Value, int64_t> local; ///< values of the current fragment
+  bool beginsSums = false;              ///< the current run
+  /// What there is by now, for a micro-batch or -1: results of fragments,
+  /// values of transfers, and inputs.
+  llvm::DenseSet<std::pair<Operation *, int64_t>> available;
+  llvm::DenseSet<std::pair<Value, int64_t>> loaded;
+  /// By fragment and kind of run; by fragment whose results are received.
+  std::map<std::pair<Operation *, std::vector<bool>>, RoutineOp> routines;
+  /// Slots of values of fragments, by name, with a copy for each micro-batch.
+  std::map<std::pair<const void *, std::string>, int64_t> repeated;
+  llvm::DenseMap<Operation *, RoutineOp> receiveRoutines;
   /// A slot chosen before it is written, and whether it already holds a sum.
   struct Destination {
     int64_t slot;
@@ -93,6 +131,12 @@ std::string PositionLowering::nameOf(int64_t position,
     return FragmentOp(run.fragment).getStageOrPosition() == position;
   });
   return (haveOne ? "stage" : "position") + std::to_string(position);
+}
+
+std::string PositionLowering::nameOf(FragmentOp fragment) {
+  static constexpr char letters[] = "PFBWU";
+  return std::to_string(fragment.getStageOrPosition()) +
+         letters[int(fragment.getPhase())];
 }
 
 int64_t PositionLowering::instanceOf(Value value, int64_t microBatch) {
@@ -114,8 +158,8 @@ void PositionLowering::addArguments() {
       continue;
     SlotClass slotClass =
         role == Role::Param ? SlotClass::Parameter : SlotClass::Optimizer;
-    instances[{arg, -1}] = writer.addSlot(getArgName(main, index), slotClass,
-                                          arg.getType(), index);
+    slots[arg] = writer.addArgument(getArgName(main, index), slotClass,
+                                    arg.getType(), index);
   }
 }
 
@@ -125,13 +169,62 @@ LogicalResult PositionLowering::run() {
   for (size_t i = 0; i <= list.runs.size(); ++i) {
     for (RunPlace source : list.receives[i])
       receiveResults(positions[source.position].runs[source.index]);
-    if (i < list.runs.size() &&
-        failed(lowerFragment(list.runs[i].fragment, list.runs[i].microBatch)))
+    if (i < list.runs.size() && failed(lowerRun(list.runs[i])))
       return failure();
   }
   if (failed(lowerReturn()))
     return failure();
   writer.step();
+  writer.finish();
+  return success();
+}
+
+bool PositionLowering::isToBeLoaded(Value operand, int64_t microBatch) const {
+  return isa<BlockArgument>(operand) && !isHeld(operand) &&
+         !loaded.contains({operand, instanceOf(operand, microBatch)});
+}
+
+std::vector<bool> PositionLowering::describeRun(Run run) const {
+  std::vector<bool> kind;
+  for (Value operand : run.fragment.getOperands())
+    kind.push_back(isToBeLoaded(operand, run.microBatch));
+  for (OpResult result : run.fragment->getResults())
+    kind.push_back(isAddedUp(result) && !sums.isStarted(result));
+  return kind;
+}
+
+LogicalResult PositionLowering::checkOperands(Run run) {
+  for (Value operand : run.fragment.getOperands())
+    if (Operation *maker = operand.getDefiningOp();
+        maker && !isa<AccumulateOp>(maker) &&
+        !available.contains({maker, instanceOf(operand, run.microBatch)}))
+      return reportMissing(run.fragment, position, run.microBatch, operand);
+  return success();
+}
+
+LogicalResult PositionLowering::lowerRun(Run run) {
+  FragmentOp fragment = run.fragment;
+  if (failed(checkOperands(run)))
+    return failure();
+  const std::vector<bool> kind = describeRun(run);
+  beginsSums = std::find(kind.begin() + fragment.getNumOperands(), kind.end(),
+                         true) != kind.end();
+  if (microBatches == 1 || isOncePerStep(fragment.getPhase())) {
+    if (failed(lowerFragment(fragment, run.microBatch)))
+      return failure();
+  } else {
+    auto [routine, isNew] = routines.try_emplace({fragment, kind});
+    if (isNew) {
+      routine->second = writer.beginRoutine(nameOf(fragment));
+      if (failed(lowerFragment(fragment, run.microBatch)))
+        return failure();
+      writer.endRoutine();
+    }
+    writer.call(routine->second, run.microBatch);
+  }
+  for (Value operand : fragment.getOperands())
+    loaded.insert({operand, instanceOf(operand, run.microBatch)});
+  available.insert({fragment, pp::instanceOf(fragment, run.microBatch)});
   return success();
 }
 
@@ -140,103 +233,105 @@ FailureOr<int64_t> PositionLowering::obtain(Value value, int64_t microBatch,
   if (auto sum = value.getDefiningOp<AccumulateOp>()) {
     if (auto slot = sums.getTotal(cast<OpResult>(sum.getOperand())))
       return *slot;
-  } else if (auto arg = dyn_cast<BlockArgument>(value)) {
-    if (auto held = instances.find({value, -1}); held != instances.end())
-      return held->second;
-    auto [it, isNew] =
-        instances.try_emplace({value, instanceOf(value, microBatch)}, -1);
-    if (isNew) {
-      it->second = writer.addSlot(getArgName(main, arg.getArgNumber()),
-                                  SlotClass::Input, value.getType());
-      writer.load(it->second, arg.getArgNumber());
-    }
-    return it->second;
-  } else {
-    std::pair<Value, int64_t> key{value, instanceOf(value, microBatch)};
-    if (auto it = instances.find(key); it != instances.end())
-      return it->second;
+    return reportMissing(reader, position, microBatch, value);
   }
+  if (isToBeLoaded(value, microBatch)) {
+    const unsigned argument = cast<BlockArgument>(value).getArgNumber();
+    auto [slot, isNew] = slots.try_emplace(value, -1);
+    if (isNew)
+      slot->second =
+          writer.addSlot(getArgName(main, argument), SlotClass::Input,
+                         value.getType(), microBatches);
+    writer.load(slot->second, argument);
+  }
+  if (auto slot = slots.find(value); slot != slots.end())
+    return slot->second;
   return reportMissing(reader, position, microBatch, value);
 }
 
 /// Receives everything that one run of a fragment sends here, in the order in
 /// which it is sent.
 void PositionLowering::receiveResults(Run source) {
-  int64_t microBatch = pp::instanceOf(source.fragment, source.microBatch);
-  // Both ends of a transfer are named after the work that sends.
-  writer.setTag({source.fragment.getPhase(),
-                 source.fragment.getStageOrPosition(), microBatch});
-  for (auto transfer : main.getOps<TransferOp>()) {
-    if (transfer.getOperand().getDefiningOp() != source.fragment ||
-        static_cast<int64_t>(transfer.getTarget()) != position)
-      continue;
-    writer.setLoc(transfer.getLoc());
-    int64_t slot =
-        writer.addSlot("recv", SlotClass::Communication, transfer.getType());
-    writer.recv(slot, transfer.getSource());
-    received.insert(slot);
-    instances[{transfer.getResult(), microBatch}] = slot;
-  }
-}
-
-void PositionLowering::sendResults(FragmentOp fragment, int64_t microBatch) {
-  for (auto transfer : main.getOps<TransferOp>())
-    if (transfer.getOperand().getDefiningOp() == fragment.getOperation()) {
+  const int64_t microBatch = pp::instanceOf(source.fragment, source.microBatch);
+  const bool isRoutine = microBatches > 1 && microBatch >= 0;
+  SmallVector<TransferOp> transfers;
+  for (TransferOp transfer : this->transfers.lookup(source.fragment))
+    if (static_cast<int64_t>(transfer.getTarget()) == position)
+      transfers.push_back(transfer);
+  auto [routine, isNew] = receiveRoutines.try_emplace(source.fragment);
+  if (isNew) {
+    // Both ends of a transfer are named after the work that sends.
+    writer.setTag({source.fragment.getPhase(),
+                   source.fragment.getStageOrPosition(), microBatch});
+    if (isRoutine)
+      routine->second =
+          writer.beginRoutine("receive " + nameOf(source.fragment));
+    for (TransferOp transfer : transfers) {
       writer.setLoc(transfer.getLoc());
-      writer.send(instances.at({transfer.getOperand(),
-                                instanceOf(transfer, microBatch)}),
-                  transfer.getTarget());
+      const int64_t slot =
+          writer.addSlot("recv", SlotClass::Communication, transfer.getType(),
+                         isRoutine ? microBatches : 1);
+      writer.recv(slot, transfer.getSource());
+      received.insert(slot);
+      slots[transfer.getResult()] = slot;
     }
+    writer.endRoutine();
+  }
+  if (isRoutine)
+    writer.call(routine->second, microBatch);
+  for (TransferOp transfer : transfers)
+    available.insert({transfer, microBatch});
 }
 
-/// Whether a value of a fragment is a parameter, or made of nothing else, such
-/// as what a prologue makes.
-bool PositionLowering::isOfParameters(FragmentOp fragment, Value value) {
-  if (Operation *op = value.getDefiningOp())
-    return isa<LaunchOp>(op) && op->getNumOperands() &&
-           llvm::all_of(op->getOperands(), [&](Value operand) {
-             return isOfParameters(fragment, operand);
-           });
-  Value source = fragment.getOperand(cast<BlockArgument>(value).getArgNumber());
-  if (auto maker = source.getDefiningOp<FragmentOp>())
-    return maker.getPhase() == Phase::Prologue;
-  auto argument = dyn_cast<BlockArgument>(source);
-  return argument && getArgRole(main, argument.getArgNumber()) == Role::Param;
+void PositionLowering::sendResults(FragmentOp fragment) {
+  for (TransferOp transfer : transfers.lookup(fragment)) {
+    writer.setLoc(transfer.getLoc());
+    writer.send(slots.at(transfer.getOperand()), transfer.getTarget());
+  }
 }
 
-/// Whether a value of a fragment is a parameter, gathered from the ranks'
-/// parts.
-bool PositionLowering::isGathered(FragmentOp fragment, OpResult value) {
-  return isa<AllGatherOp>(value.getOwner()) &&
-         isOfParameters(fragment,
-                        value.getOwner()->getOperand(value.getResultNumber()));
-}
-
-/// A prologue makes what the step computes with instead of parameters, such as
-/// their 16-bit copies. A gradient is held for the update, reduced where it
-/// lies; a value that is added to a sum at once is none, and MicroBatchSums
-/// adds the sum's slot.
-SlotClass PositionLowering::classOf(FragmentOp fragment, Value bodyValue) {
-  if (fragment.getPhase() == Phase::Prologue)
-    return SlotClass::Gathered;
-  if (fragment.getPhase() == Phase::Forward)
-    return SlotClass::Activation;
+/// Whether a value of a fragment ends in a sum, and only there, by calls that
+/// may work in its place.
+bool PositionLowering::goesToSum(FragmentOp fragment, Value bodyValue) const {
+  bool goes = false;
   for (OpOperand &use : bodyValue.getUses()) {
-    if (auto reduce = dyn_cast<AllReduceOp>(use.getOwner());
-        reduce &&
-        classOf(fragment, reduce->getResult(use.getOperandNumber())) ==
-            SlotClass::Gradient)
-      return SlotClass::Gradient;
-    if (!isa<YieldOp>(use.getOwner()))
-      continue;
-    for (Operation *user :
-         fragment.getResult(use.getOperandNumber()).getUsers()) {
-      auto consumer = dyn_cast<FragmentOp>(user);
-      if (consumer && consumer.getPhase() == Phase::Update)
-        return SlotClass::Gradient;
+    const unsigned number = use.getOperandNumber();
+    if (isa<YieldOp>(use.getOwner())) {
+      if (!llvm::all_of(fragment.getResult(number).getUsers(),
+                        llvm::IsaPred<AccumulateOp>))
+        return false;
+      goes = true;
+    } else if (isa<AllReduceOp>(use.getOwner())) {
+      goes |= goesToSum(fragment, use.getOwner()->getResult(number));
     }
   }
-  return SlotClass::Activation;
+  return goes;
+}
+
+/// A run that begins a sum is the only one of its kind: what goes there needs
+/// one copy, which may become the sum's.
+int64_t PositionLowering::countCopies(FragmentOp fragment,
+                                      Value bodyValue) const {
+  const bool hasOne = isOncePerStep(fragment.getPhase()) ||
+                      (beginsSums && goesToSum(fragment, bodyValue));
+  return hasOne ? 1 : microBatches;
+}
+
+int64_t PositionLowering::addSlot(StringRef name, FragmentOp fragment,
+                                  Value bodyValue) {
+  const int64_t copies = countCopies(fragment, bodyValue);
+  auto add = [&] {
+    return writer.addSlot(name, getSlotClass(fragment, bodyValue),
+                          bodyValue.getType(), copies);
+  };
+  if (copies == 1)
+    return add();
+  // Whoever reads it does not know which kind of run wrote it.
+  auto [slot, isNew] =
+      repeated.try_emplace({bodyValue.getAsOpaquePointer(), name.str()}, -1);
+  if (isNew)
+    slot->second = add();
+  return slot->second;
 }
 
 LogicalResult PositionLowering::lowerFragment(FragmentOp fragment,
@@ -262,7 +357,7 @@ LogicalResult PositionLowering::lowerFragment(FragmentOp fragment,
   for (Operation &op : body.without_terminator()) {
     writer.setLoc(op.getLoc());
     if (auto launch = dyn_cast<LaunchOp>(op)) {
-      if (failed(lowerLaunch(launch, microBatch)))
+      if (failed(lowerLaunch(launch)))
         return failure();
     } else if (isCollective(&op)) {
       lowerCollective(op, fragment);
@@ -278,19 +373,18 @@ LogicalResult PositionLowering::lowerFragment(FragmentOp fragment,
     // No send may read a received slot: that would delay other receives.
     if (received.contains(slot) &&
         llvm::any_of(result.getUsers(), llvm::IsaPred<TransferOp>)) {
-      slot = writer.addSlot("sent", classOf(fragment, value), value.getType());
+      slot = addSlot("sent", fragment, value);
       writer.copy(local.at(value), slot);
     }
-    instances[{result, instanceOf(result, microBatch)}] = slot;
-    if (llvm::any_of(result.getUsers(), llvm::IsaPred<AccumulateOp>))
+    slots[result] = slot;
+    if (isAddedUp(result))
       sums.add(result, slot);
   }
   sums.finish();
-  sendResults(fragment, microBatch);
+  sendResults(fragment);
   for (OpOperand &use : main.getBody().front().getTerminator()->getOpOperands())
     if (use.get().getDefiningOp() == fragment && isEmittedAtOnce(use))
-      writer.emit(instances.at({use.get(), instanceOf(use.get(), microBatch)}),
-                  use.getOperandNumber());
+      writer.emit(slots.at(use.get()), use.getOperandNumber());
   return success();
 }
 
@@ -316,8 +410,7 @@ void PositionLowering::chooseDestinations(FragmentOp fragment) {
   }
 }
 
-LogicalResult PositionLowering::lowerLaunch(LaunchOp launch,
-                                            int64_t microBatch) {
+LogicalResult PositionLowering::lowerLaunch(LaunchOp launch) {
   auto kernel = symbols.lookup<func::FuncOp>(launch.getCallee());
   auto type = FunctionType::get(launch.getContext(), launch.getOperandTypes(),
                                 launch.getResultTypes());
@@ -333,37 +426,36 @@ LogicalResult PositionLowering::lowerLaunch(LaunchOp launch,
   llvm::DenseMap<int64_t, int64_t> overwritten; // slots by operand
   for (auto [index, result] : llvm::enumerate(launch.getResults()))
     if (int64_t operand = getInplaceOperand(kernel, index); operand >= 0) {
-      int64_t slot = writer.addSlot(
-          kernel.getSymName(), classOf(fragment, result), result.getType());
+      int64_t slot = addSlot(kernel.getSymName(), fragment, result);
       writer.copy(local.at(launch.getOperand(operand)), slot);
       overwritten[operand] = slot;
     }
-  SmallVector<int64_t> slots;
+  SmallVector<int64_t> arguments;
   for (const RunParameter &parameter : getRunParameters(kernel)) {
     switch (parameter.source) {
     case RunParameter::Source::Operand:
       if (auto own = overwritten.find(parameter.index);
           own != overwritten.end())
-        slots.push_back(own->second);
+        arguments.push_back(own->second);
       else
-        slots.push_back(local.at(launch.getOperand(parameter.index)));
+        arguments.push_back(local.at(launch.getOperand(parameter.index)));
       break;
     case RunParameter::Source::Result: {
       Value result = launch.getResult(parameter.index);
       auto chosen = destination.find(result);
-      int64_t slot =
-          chosen != destination.end()
-              ? chosen->second.slot
-              : writer.addSlot(kernel.getSymName(), classOf(fragment, result),
-                               result.getType());
+      int64_t slot = chosen != destination.end()
+                         ? chosen->second.slot
+                         : addSlot(kernel.getSymName(), fragment, result);
       local[result] = slot;
-      slots.push_back(slot);
+      arguments.push_back(slot);
       break;
     }
     case RunParameter::Source::Workspace: {
       auto bytes = RankedTensorType::get(
           {parameter.bytes}, IntegerType::get(module.getContext(), 1));
-      slots.push_back(writer.addSlot("workspace", SlotClass::Workspace, bytes));
+      arguments.push_back(writer.addSlot(
+          "workspace", SlotClass::Workspace, bytes,
+          isOncePerStep(fragment.getPhase()) ? 1 : microBatches));
       break;
     }
     }
@@ -371,23 +463,19 @@ LogicalResult PositionLowering::lowerLaunch(LaunchOp launch,
   for (auto [index, result] : llvm::enumerate(launch.getResults()))
     if (int64_t operand = getInplaceOperand(kernel, index); operand >= 0)
       local[result] = overwritten.at(operand);
-  writer.run(kernel, slots, adds);
+  writer.run(kernel, arguments, adds);
   return success();
 }
 
 void PositionLowering::lowerCollective(Operation &op, FragmentOp fragment) {
-  SmallVector<int64_t> slots;
+  SmallVector<int64_t> arguments;
   for (Value operand : op.getOperands())
-    slots.push_back(local.at(operand));
+    arguments.push_back(local.at(operand));
   for (OpResult result : op.getResults()) {
-    SlotClass slotClass = isGathered(fragment, result)
-                              ? SlotClass::Gathered
-                              : classOf(fragment, result);
-    local[result] = writer.addSlot(op.getName().stripDialect(), slotClass,
-                                   result.getType());
-    slots.push_back(local[result]);
+    local[result] = addSlot(op.getName().stripDialect(), fragment, result);
+    arguments.push_back(local[result]);
   }
-  writer.collective(&op, slots);
+  writer.collective(&op, arguments);
 }
 
 /// Results that are no arguments go to the driver; then all others go back to
@@ -409,13 +497,13 @@ LogicalResult PositionLowering::lowerReturn() {
     if (failed(slot))
       return failure();
     if (argument)
-      copies.push_back(
-          {*slot, instances.at({argument, -1}), argument.getType()});
+      copies.push_back({*slot, slots.at(argument), argument.getType()});
     else
       writer.emit(*slot, index);
   }
   for (SlotCopy copy : putInSequence(copies, [&](Type type) {
-         return writer.addSlot("old", SlotClass::Activation, type);
+         return writer.addSlot("old", SlotClass::Activation, type,
+                               /*copies=*/1);
        }))
     writer.copy(copy.source, copy.target);
   return success();
@@ -447,9 +535,13 @@ struct LowerToProgramsPass
         listPositionRuns(*main, schedule);
     if (failed(positions))
       return signalPassFailure();
+    Transfers transfers;
+    for (auto transfer : main->getOps<TransferOp>())
+      transfers[transfer.getOperand().getDefiningOp()].push_back(transfer);
     for (size_t position = 0; position < positions->size(); ++position) {
       PositionLowering lowering(*main, sumKernels, *positions, position,
-                                ranksOf(mesh.getMesh(), position));
+                                ranksOf(mesh.getMesh(), position),
+                                schedule.getTable().microBatches, transfers);
       if (failed(lowering.run()))
         return signalPassFailure();
     }

@@ -14,30 +14,30 @@
 using namespace mlir;
 using namespace pp;
 
-/// Whether two instructions are of one run of a fragment.
-static bool isOfOneRun(Operation *a, Operation *b) {
-  return llvm::all_of(
-      ArrayRef<StringRef>{"phase", "stage", "micro_batch"},
-      [&](StringRef name) { return a->getAttr(name) == b->getAttr(name); });
+/// The places in the list at which actions begin. Receives are of none: they
+/// are named after the action that sends.
+static SmallVector<int64_t> findActions(const ProgramList &list) {
+  SmallVector<int64_t> begins;
+  std::optional<std::tuple<Attribute, Attribute, int>> current;
+  for (auto [index, run] : llvm::enumerate(list.runs())) {
+    Operation *op = list.getOp(run);
+    if (isa<RecvOp>(op))
+      continue;
+    const std::tuple action(op->getAttr("phase"), op->getAttr("stage"),
+                            run.microBatch);
+    if (current != action)
+      begins.push_back(index);
+    current = action;
+  }
+  return begins;
 }
 
-/// Instructions at which runs begin. Receives are of none: they are named after
-/// the run that sends.
-static SmallVector<int64_t> findRuns(ArrayRef<Operation *> instructions) {
-  SmallVector<int64_t> runs;
-  for (auto [index, op] : llvm::enumerate(instructions))
-    if (!isa<RecvOp>(op) &&
-        (runs.empty() || !isOfOneRun(op, instructions[runs.back()])))
-      runs.push_back(index);
-  return runs;
-}
-
-void pp::giveMessagesTime(ArrayRef<Operation *> instructions,
+void pp::giveMessagesTime(const ProgramList &list,
                           ArrayRef<SmallVector<SlotAccess>> accesses,
                           MessageTime time,
-                          MutableArrayRef<SlotLifetime> lifetimes) {
-  std::vector<int64_t> live(instructions.size() + 1);
-  for (const SlotLifetime &slot : lifetimes)
+                          MutableArrayRef<CopyLifetime> lifetimes) {
+  std::vector<int64_t> live(list.runs().size() + 1);
+  for (const CopyLifetime &slot : lifetimes)
     if (slot.first >= 0) {
       live[slot.first] += slot.bytes;
       live[slot.last + 1] -= slot.bytes;
@@ -45,22 +45,24 @@ void pp::giveMessagesTime(ArrayRef<Operation *> instructions,
   for (size_t index = 1; index < live.size(); ++index)
     live[index] += live[index - 1];
   const int64_t most = *llvm::max_element(live);
-  auto fits = [&](const SlotLifetime &slot, int64_t index) {
+  auto fits = [&](const CopyLifetime &slot, int64_t index) {
     return live[index] + slot.bytes <= most;
   };
 
-  const SmallVector<int64_t> runs = findRuns(instructions);
-  size_t run = 0; // the last that began
-  for (auto [index, op] : llvm::enumerate(instructions)) {
-    while (run + 1 < runs.size() && runs[run + 1] <= int64_t(index))
-      ++run;
+  const SmallVector<int64_t> actions = findActions(list);
+  size_t action = 0; // the last that began
+  for (auto [index, run] : llvm::enumerate(list.runs())) {
+    while (action + 1 < actions.size() && actions[action + 1] <= int64_t(index))
+      ++action;
+    Operation *op = list.getOp(run);
     if (!isa<RecvOp, SendOp>(op))
       continue;
-    SlotLifetime &slot = lifetimes[accesses[index][0].slot];
+    CopyLifetime &slot = lifetimes[list.getCopy(
+        accesses[run.instruction][0].slot, run.microBatch)];
     if (slot.first < 0)
       continue;
     if (isa<RecvOp>(op)) {
-      slot.pendingFrom = std::min(slot.first, runs[run]);
+      slot.pendingFrom = std::min(slot.first, actions[action]);
       slot.postable = slot.first;
       const int64_t earliest = time == MessageTime::None ? slot.first
                                : time == MessageTime::Scant
@@ -73,8 +75,8 @@ void pp::giveMessagesTime(ArrayRef<Operation *> instructions,
     slot.isSent = true;
     if (time != MessageTime::Ample)
       continue;
-    const int64_t latest =
-        run + 2 < runs.size() ? runs[run + 2] - 1 : instructions.size() - 1;
+    const int64_t latest = action + 2 < actions.size() ? actions[action + 2] - 1
+                                                       : list.runs().size() - 1;
     while (slot.last < latest && fits(slot, slot.last + 1))
       live[++slot.last] += slot.bytes;
   }

@@ -134,7 +134,7 @@ int64_t MicroBatchSums::getSlot(OpResult result) {
   auto [entry, isNew] = slots.try_emplace(result, -1);
   if (isNew)
     entry->second = writer.addSlot("gradient", SlotClass::Gradient,
-                                   sumType(result.getType()));
+                                   sumType(result.getType()), /*copies=*/1);
   return entry->second;
 }
 
@@ -166,7 +166,8 @@ void MicroBatchSums::round(ArrayRef<OpResult> results) {
     auto [entry, isNew] = totals.try_emplace(result, -1);
     if (!isNew)
       continue;
-    entry->second = writer.addSlot("gradient", SlotClass::Gradient, type);
+    entry->second =
+        writer.addSlot("gradient", SlotClass::Gradient, type, /*copies=*/1);
     moves.push_back({result.getLoc(), wide, type, getSlot(result),
                      entry->second, /*adds=*/false});
   }

@@ -13,6 +13,7 @@
 #include "QueueWaits.h"
 #include "Slots.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/IR/Threading.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Model.h"
 #include "pp/IR/PlanKeys.h"
@@ -28,6 +29,8 @@ namespace pp {
 
 namespace {
 
+using Accesses = std::vector<SmallVector<SlotAccess>>;
+
 struct PlanBuffersPass : pp::impl::PlanBuffersBase<PlanBuffersPass> {
   void runOnModule() override {
     auto programs = lookupPrograms(getOperation());
@@ -36,117 +39,180 @@ struct PlanBuffersPass : pp::impl::PlanBuffersBase<PlanBuffersPass> {
     SymbolTable symbols(getOperation());
     if (auto plan = getOperation()->getAttrOfType<PlanAttr>(attrs::kPlan))
       ahead = plan.getInt(PlanKey::Ahead);
-    for (ProgramOp program : *programs)
-      plan(program, symbols);
+    // Programs do not depend on each other.
+    std::vector<int64_t> live(programs->size());
+    parallelFor(&getContext(), 0, programs->size(), [&](size_t index) {
+      live[index] = plan((*programs)[index], symbols);
+    });
+    if (getContext().getRemarkEngine())
+      for (auto [program, bytes] : llvm::zip_equal(*programs, live))
+        remark(program, bytes);
   }
 
 private:
-  void plan(ProgramOp program, SymbolTable &symbols) const {
-    SmallVector<SlotOp> slots(program.getSlots().getOps<SlotOp>());
-    SmallVector<Operation *> instructions;
-    SmallVector<SmallVector<SlotAccess>> accesses;
-    for (Operation &op : program.getBody().front()) {
-      instructions.push_back(&op);
-      accesses.push_back(getAccesses(op, symbols));
-    }
-    SmallVector<SlotLifetime> lifetimes = measureLifetimes(slots, accesses);
-    extendCollectives(instructions, accesses, lifetimes);
-    findPatterns(slots, instructions, accesses, lifetimes);
-    program.setArenaBytes(
-        place(program, slots, instructions, accesses, lifetimes));
-    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
-      slot.setOffset(lifetime.offset);
-
-    QueueWaits waits(llvm::range_size(program.getQueues().getOps<QueueOp>()));
-    for (auto [op, list] : llvm::zip_equal(instructions, accesses)) {
-      int64_t queue = op->getAttrOfType<IntegerAttr>("queue").getInt();
-      SmallVector<ByteAccess> bytes;
-      for (SlotAccess access : list)
-        bytes.push_back(
-            {lifetimes[access.slot].offset,
-             lifetimes[access.slot].offset + lifetimes[access.slot].bytes,
-             access.reads, access.writes});
-      SmallVector<int64_t> pairs =
-          isa<StepOp>(op) ? waits.addBarrier(queue) : waits.add(queue, bytes);
-      op->setAttr("waits", DenseI64ArrayAttr::get(op->getContext(), pairs));
-    }
+  static void remark(ProgramOp program, int64_t live) {
+    remark::analysis(
+        program.getLoc(),
+        remark::RemarkOpts::name("arena").category("pp-plan-buffers"))
+        << remark::metric("program", program.getSymName())
+        << remark::metric("arena_bytes",
+                          std::to_string(program.getArenaBytes()))
+        << remark::metric("live_bytes", std::to_string(live));
   }
 
-  static SmallVector<SlotLifetime>
-  measureLifetimes(MutableArrayRef<SlotOp> slots,
-                   ArrayRef<SmallVector<SlotAccess>> accesses) {
-    SmallVector<SlotLifetime> lifetimes(slots.size());
-    for (auto [index, list] : llvm::enumerate(accesses))
-      for (SlotAccess access : list) {
-        SlotLifetime &lifetime = lifetimes[access.slot];
+  /// Returns the most bytes that live at once.
+  int64_t plan(ProgramOp program, SymbolTable &symbols) const {
+    ProgramList list(program);
+    const Accesses accesses = listAccesses(list, symbols);
+    SmallVector<SlotOp> slots(program.getSlots().getOps<SlotOp>());
+    SmallVector<CopyLifetime> lifetimes =
+        measureLifetimes(slots, list, accesses);
+    extendCollectives(list, accesses, lifetimes);
+    const auto [end, live] = place(slots, list, accesses, lifetimes);
+    program.setArenaBytes(end);
+    for (auto [number, slot] : llvm::enumerate(slots))
+      setOffsets(slot, ArrayRef(lifetimes).slice(list.getFirstCopy(number),
+                                                 slot.getCopies()));
+    setWaits(program, list, accesses, lifetimes);
+    return live;
+  }
+
+  static void setWaits(ProgramOp program, ProgramList &list,
+                       const Accesses &accesses,
+                       ArrayRef<CopyLifetime> lifetimes) {
+    QueueWaits waits(llvm::range_size(program.getQueues().getOps<QueueOp>()));
+    std::vector<QueueCounts> all;
+    SmallVector<ByteAccess> bytes;
+    for (const ProgramList::Run &run : list.runs()) {
+      Operation *op = list.getOp(run);
+      const int64_t queue = op->getAttrOfType<IntegerAttr>("queue").getInt();
+      bytes.clear();
+      for (SlotAccess access : accesses[run.instruction]) {
+        const CopyLifetime &copy =
+            lifetimes[list.getCopy(access.slot, run.microBatch)];
+        bytes.push_back({copy.offset, copy.offset + copy.bytes, access.reads,
+                         access.writes});
+      }
+      all.push_back(isa<StepOp>(op) ? waits.addBarrier(queue)
+                                    : waits.add(queue, bytes));
+    }
+    list.setWaits(all);
+  }
+
+  /// Copies that take places in turn are as many as the places.
+  static void setOffsets(SlotOp slot, ArrayRef<CopyLifetime> copies) {
+    SmallVector<int64_t> offsets;
+    auto takeTurns = [&](size_t period) {
+      offsets.assign(period, -1);
+      for (auto [number, copy] : llvm::enumerate(copies)) {
+        int64_t &offset = offsets[number % period];
+        if (copy.first < 0) // nothing touches it
+          continue;
+        if (offset >= 0 && offset != copy.offset)
+          return false;
+        offset = copy.offset;
+      }
+      return true;
+    };
+    size_t period = 1;
+    while (!takeTurns(period))
+      ++period;
+    for (auto [offset, copy] : llvm::zip(offsets, copies))
+      if (offset < 0)
+        offset = copy.offset;
+    slot.setOffsets(offsets);
+    slot.setCopies(period);
+  }
+
+  static SmallVector<CopyLifetime>
+  measureLifetimes(MutableArrayRef<SlotOp> slots, const ProgramList &list,
+                   const Accesses &accesses) {
+    SmallVector<CopyLifetime> lifetimes(list.getNumCopies());
+    for (auto [index, run] : llvm::enumerate(list.runs()))
+      for (SlotAccess access : accesses[run.instruction]) {
+        CopyLifetime &lifetime =
+            lifetimes[list.getCopy(access.slot, run.microBatch)];
         if (lifetime.first < 0)
           lifetime.first = index;
         lifetime.last = index;
       }
-    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes)) {
-      lifetime.bytes = getTensorBytes(slot.getType());
-      if (slot.getSlotClass() == SlotClass::Workspace) {
-        lifetime.isScratch = true;
-        lifetime.alignment = pprt::kWorkspaceAlignment;
+    for (auto [number, slot] : llvm::enumerate(slots))
+      for (int64_t copy = 0; copy < int64_t(slot.getCopies()); ++copy) {
+        CopyLifetime &lifetime = lifetimes[list.getFirstCopy(number) + copy];
+        lifetime.bytes = getTensorBytes(slot.getType());
+        if (slot.getCopies() > 1) {
+          lifetime.pattern = number;
+          lifetime.microBatch = copy;
+        }
+        if (slot.getSlotClass() == SlotClass::Workspace) {
+          lifetime.isScratch = true;
+          lifetime.alignment = pprt::kWorkspaceAlignment;
+        }
       }
-    }
     return lifetimes;
   }
 
   /// Operands of a collective must not be overwritten while it runs, or kernels
   /// would wait for it: until the `ahead`-th later call of its kind and queue
   /// is issued, or its results are awaited.
-  void extendCollectives(ArrayRef<Operation *> instructions,
-                         ArrayRef<SmallVector<SlotAccess>> accesses,
-                         MutableArrayRef<SlotLifetime> lifetimes) const {
-    const int64_t end = instructions.size();
-    llvm::DenseMap<int64_t, int64_t> nextAccess; // by slot
+  void extendCollectives(const ProgramList &list, const Accesses &accesses,
+                         MutableArrayRef<CopyLifetime> lifetimes) const {
+    const int64_t end = list.runs().size();
+    std::vector<int64_t> nextAccess(lifetimes.size(), -1); // by copy
     llvm::DenseMap<std::pair<int64_t, CollectiveKind>, SmallVector<int64_t>>
         behind; // by queue and kind, descending
     for (int64_t index = end - 1; index >= 0; --index) {
-      if (auto op = dyn_cast<CollectiveInstructionOp>(instructions[index])) {
+      const ProgramList::Run &run = list.runs()[index];
+      auto copyOf = [&](SlotAccess access) {
+        return list.getCopy(access.slot, run.microBatch);
+      };
+      ArrayRef<SlotAccess> its = accesses[run.instruction];
+      if (auto op = dyn_cast<CollectiveInstructionOp>(list.getOp(run))) {
         auto &others = behind[{op.getQueue(), op.getKind()}];
         const int64_t issued = others.size();
         int64_t done = ahead == 0       ? index
                        : issued < ahead ? end - 1
                                         : others[issued - ahead];
         others.push_back(index);
-        for (SlotAccess access : accesses[index])
-          if (auto next = nextAccess.find(access.slot);
-              access.writes && next != nextAccess.end())
-            done = std::min(done, next->second);
-        for (SlotAccess access : accesses[index])
-          lifetimes[access.slot].last =
-              std::max(lifetimes[access.slot].last, done);
+        for (SlotAccess access : its)
+          if (int64_t next = nextAccess[copyOf(access)];
+              access.writes && next >= 0)
+            done = std::min(done, next);
+        for (SlotAccess access : its)
+          lifetimes[copyOf(access)].last =
+              std::max(lifetimes[copyOf(access)].last, done);
       }
-      for (SlotAccess access : accesses[index])
-        nextAccess[access.slot] = index;
+      for (SlotAccess access : its)
+        nextAccess[copyOf(access)] = index;
     }
   }
 
   /// What to try. A stage that receives late delays its neighbour; between two,
   /// that would put the whole pipeline in lock step.
-  static ArrayRef<MessageTime> listTimes(ArrayRef<Operation *> instructions) {
+  static ArrayRef<MessageTime> listTimes(const ProgramList &list) {
     static constexpr MessageTime times[] = {
         MessageTime::Ample, MessageTime::ToReceive, MessageTime::Scant,
         MessageTime::None};
     llvm::SmallDenseSet<int64_t> peers;
-    for (Operation *op : instructions)
+    for (Operation *op : list.instructions())
       if (isa<SendOp, RecvOp>(op))
         peers.insert(op->getAttrOfType<IntegerAttr>("peer").getInt());
     const size_t count = peers.empty() ? 1 : peers.size() == 1 ? 4 : 3;
     return ArrayRef(times).take_front(count);
   }
 
-  /// Arguments first; returns the arena's size. Messages get as much time as
-  /// is possible within a fiftieth more than what lives at once.
-  static int64_t place(ProgramOp program, MutableArrayRef<SlotOp> slots,
-                       ArrayRef<Operation *> instructions,
-                       ArrayRef<SmallVector<SlotAccess>> accesses,
-                       MutableArrayRef<SlotLifetime> lifetimes) {
+  /// Arguments first; returns the arena's size, and what lives at once.
+  /// Messages get as much time as is possible within a fiftieth more than what
+  /// lives at once.
+  static std::pair<int64_t, int64_t>
+  place(MutableArrayRef<SlotOp> slots, const ProgramList &list,
+        const Accesses &accesses, MutableArrayRef<CopyLifetime> lifetimes) {
     int64_t base = 0;
-    for (auto [slot, lifetime] : llvm::zip_equal(slots, lifetimes))
+    std::vector<bool> isArgument(lifetimes.size());
+    for (auto [number, slot] : llvm::enumerate(slots))
       if (slot.getArgument()) {
+        isArgument[list.getFirstCopy(number)] = true;
+        CopyLifetime &lifetime = lifetimes[list.getFirstCopy(number)];
         lifetime.first = -1;
         lifetime.offset = base;
         base += llvm::alignTo(lifetime.bytes, pprt::kSlotAlignment);
@@ -154,11 +220,11 @@ private:
     const int64_t live = base + findMostLive(lifetimes);
     const int64_t goal =
         (base + findMostLive(lifetimes, pprt::kSlotAlignment)) / 50 * 51;
-    SmallVector<SlotLifetime> best;
+    SmallVector<CopyLifetime> best;
     int64_t end = std::numeric_limits<int64_t>::max();
-    for (MessageTime time : listTimes(instructions)) {
-      SmallVector<SlotLifetime> timed(lifetimes);
-      giveMessagesTime(instructions, accesses, time, timed);
+    for (MessageTime time : listTimes(list)) {
+      SmallVector<CopyLifetime> timed(lifetimes);
+      giveMessagesTime(list, accesses, time, timed);
       if (int64_t other = layoutSlots(timed, base); other < end) {
         end = other;
         best = std::move(timed);
@@ -166,18 +232,11 @@ private:
       if (end <= goal)
         break;
     }
-    for (auto [slot, lifetime, placed] :
-         llvm::zip_equal(slots, lifetimes, best))
-      if (!slot.getArgument())
+    for (auto [isHeld, lifetime, placed] :
+         llvm::zip_equal(isArgument, lifetimes, best))
+      if (!isHeld)
         lifetime.offset = placed.offset;
-    if (program.getContext()->getRemarkEngine())
-      remark::analysis(
-          program.getLoc(),
-          remark::RemarkOpts::name("arena").category("pp-plan-buffers"))
-          << remark::metric("program", program.getSymName())
-          << remark::metric("arena_bytes", std::to_string(end))
-          << remark::metric("live_bytes", std::to_string(live));
-    return end;
+    return {end, live};
   }
 
   int64_t ahead = 0;

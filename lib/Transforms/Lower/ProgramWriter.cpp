@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramWriter.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -22,12 +23,60 @@ ProgramWriter::ProgramWriter(ModuleOp module, StringRef name,
 }
 
 int64_t ProgramWriter::addSlot(StringRef name, SlotClass slotClass, Type type,
-                               int64_t argument) {
+                               int64_t copies) {
   OpBuilder inner = OpBuilder::atBlockEnd(&program.getSlots().front());
-  SlotOp::create(inner, loc, name, slotClass, /*offset=*/-1, type,
-                 argument < 0 ? IntegerAttr()
-                              : builder.getI64IntegerAttr(argument));
+  SlotOp::create(inner, loc, name, slotClass, /*offsets=*/ArrayRef<int64_t>(),
+                 copies, type, /*argument=*/IntegerAttr());
   return numSlots++;
+}
+
+int64_t ProgramWriter::addArgument(StringRef name, SlotClass slotClass,
+                                   Type type, int64_t argument) {
+  const int64_t slot = addSlot(name, slotClass, type, /*copies=*/1);
+  cast<SlotOp>(program.getSlots().front().back()).setArgument(argument);
+  return slot;
+}
+
+RoutineOp ProgramWriter::beginRoutine(StringRef name) {
+  OpBuilder inner = OpBuilder::atBlockEnd(&program.getRoutines().front());
+  // finish() gives it its name, once it is known that it stays.
+  routine = RoutineOp::create(
+      inner, loc, builder.getStringAttr(Twine(routineNames.size())));
+  routineNames.push_back(name.str());
+  routine.getBody().emplaceBlock();
+  return routine;
+}
+
+void ProgramWriter::call(RoutineOp routine, int64_t microBatch) {
+  OpBuilder inner = OpBuilder::atBlockEnd(&program.getBody().front());
+  CallOp::create(inner, loc, routine.getNameAttr(), microBatch,
+                 ArrayRef<int64_t>());
+}
+
+void ProgramWriter::finish() {
+  llvm::MapVector<StringAttr, SmallVector<CallOp, 1>> calls;
+  for (auto call : program.getBody().getOps<CallOp>())
+    calls[call.getRoutineAttr()].push_back(call);
+  llvm::StringMap<int64_t> names;
+  SmallVector<RoutineOp> routines(program.getRoutines().getOps<RoutineOp>());
+  for (auto [routine, name] : llvm::zip_equal(routines, routineNames)) {
+    ArrayRef<CallOp> its = calls[routine.getNameAttr()];
+    if (its.size() > 1) {
+      const int64_t count = ++names[name];
+      routine.setName(count == 1 ? name : name + "." + std::to_string(count));
+      for (CallOp call : its)
+        call.setRoutineAttr(routine.getNameAttr());
+      continue;
+    }
+    CallOp call = its.front();
+    Block &instructions = routine.getBody().front();
+    for (Operation &op : instructions)
+      op.setAttr("micro_batch", call.getMicroBatchAttr());
+    call->getBlock()->getOperations().splice(call->getIterator(),
+                                             instructions.getOperations());
+    call.erase();
+    routine.erase();
+  }
 }
 
 int64_t ProgramWriter::queue(StringRef name, QueueKind kind) {
@@ -43,9 +92,11 @@ int64_t ProgramWriter::queue(StringRef name, QueueKind kind) {
 template <typename Op, typename... Args>
 void ProgramWriter::append(ArrayRef<int64_t> slots, int64_t queue,
                            Args &&...args) {
-  OpBuilder inner = OpBuilder::atBlockEnd(&program.getBody().front());
+  OpBuilder inner = OpBuilder::atBlockEnd(routine ? &routine.getBody().front()
+                                                  : &program.getBody().front());
   Op::create(inner, loc, slots, std::forward<Args>(args)..., queue,
-             ArrayRef<int64_t>(), tag.phase, tag.stage, tag.microBatch);
+             ArrayRef<int64_t>(), tag.phase, tag.stage,
+             routine ? -1 : tag.microBatch);
 }
 
 void ProgramWriter::run(func::FuncOp kernel, ArrayRef<int64_t> slots,

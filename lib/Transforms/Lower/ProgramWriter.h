@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creates one pp.program and appends slots, queues and body instructions. Slots
-// are unplaced and nothing waits; pp-plan-buffers settles both.
+// Creates one pp.program and appends slots, queues, routines and body
+// instructions. Slots are unplaced and nothing waits; pp-plan-buffers settles
+// both.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_PROGRAMWRITER_H
@@ -27,9 +28,20 @@ public:
   ProgramWriter(mlir::ModuleOp module, llvm::StringRef name,
                 llvm::ArrayRef<int64_t> ranks);
 
+  /// `copies`: how many micro-batches have one of their own, or 1.
   int64_t addSlot(llvm::StringRef name, SlotClass slotClass, mlir::Type type,
-                  int64_t argument = -1);
+                  int64_t copies);
+  int64_t addArgument(llvm::StringRef name, SlotClass slotClass,
+                      mlir::Type type, int64_t argument);
 
+  /// What is written from one to the other is a routine, which is returned.
+  RoutineOp beginRoutine(llvm::StringRef name);
+  void endRoutine() { routine = nullptr; }
+  void call(RoutineOp routine, int64_t microBatch);
+  /// Ends the program: replaces the only call of a routine by what it runs.
+  void finish();
+
+  /// In a routine, the micro-batch is that of each call.
   void setTag(InstructionTag tag) { this->tag = tag; }
   void setLoc(mlir::Location loc) { this->loc = loc; }
 
@@ -51,9 +63,11 @@ private:
   mlir::OpBuilder builder;
   mlir::Location loc;
   ProgramOp program;
+  RoutineOp routine; ///< that is being written
   InstructionTag tag;
   int64_t numSlots = 0;
   llvm::StringMap<int64_t> queues;
+  llvm::SmallVector<std::string> routineNames;
 };
 
 } // namespace pp

@@ -66,17 +66,16 @@ void QueueWaits::collect(const ByteAccess &access, Event event, Clock &needed) {
     segments[from] = {to, {}, {event}};
 }
 
-SmallVector<int64_t> QueueWaits::finish(int64_t queue, const Clock &needed) {
+QueueCounts QueueWaits::finish(int64_t queue, const Clock &needed) {
   Clock &clock = known[queue];
-  SmallVector<int64_t> waits;
+  QueueCounts waits;
   for (int64_t other = 0; other < static_cast<int64_t>(known.size()); ++other) {
     if (other == queue || needed[other] <= clock[other])
       continue;
-    waits.append({other, needed[other]});
+    waits.push_back({other, needed[other]});
   }
   // Everything that those instructions had waited for is complete too.
-  for (size_t i = 0; i < waits.size(); i += 2) {
-    int64_t other = waits[i], count = waits[i + 1];
+  for (auto [other, count] : waits) {
     clock[other] = std::max(clock[other], count);
     const Clock &theirs = history[other][count - 1];
     for (size_t q = 0; q < clock.size(); ++q)
@@ -88,8 +87,7 @@ SmallVector<int64_t> QueueWaits::finish(int64_t queue, const Clock &needed) {
   return waits;
 }
 
-SmallVector<int64_t> QueueWaits::add(int64_t queue,
-                                     ArrayRef<ByteAccess> accesses) {
+QueueCounts QueueWaits::add(int64_t queue, ArrayRef<ByteAccess> accesses) {
   Event event{queue, static_cast<int64_t>(history[queue].size()) + 1};
   Clock needed(known.size(), 0);
   // Reads first: an in-place instruction must not wait for itself.
@@ -102,7 +100,7 @@ SmallVector<int64_t> QueueWaits::add(int64_t queue,
   return finish(queue, needed);
 }
 
-SmallVector<int64_t> QueueWaits::addBarrier(int64_t queue) {
+QueueCounts QueueWaits::addBarrier(int64_t queue) {
   Clock needed(known.size(), 0);
   for (size_t other = 0; other < known.size(); ++other)
     needed[other] = history[other].size();

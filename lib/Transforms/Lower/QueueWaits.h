@@ -11,8 +11,7 @@
 #ifndef PP_LIB_TRANSFORMS_LOWER_QUEUEWAITS_H
 #define PP_LIB_TRANSFORMS_LOWER_QUEUEWAITS_H
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
+#include "pp/IR/ProgramList.h"
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -29,13 +28,11 @@ class QueueWaits {
 public:
   explicit QueueWaits(unsigned queues);
 
-  /// Appends an instruction to `queue`; returns its waits as pairs (queue,
-  /// count of completed instructions).
-  llvm::SmallVector<int64_t> add(int64_t queue,
-                                 llvm::ArrayRef<ByteAccess> accesses);
+  /// Appends an instruction to `queue`; returns what it waits for.
+  QueueCounts add(int64_t queue, llvm::ArrayRef<ByteAccess> accesses);
 
   /// Appends an instruction that waits for all earlier ones.
-  llvm::SmallVector<int64_t> addBarrier(int64_t queue);
+  QueueCounts addBarrier(int64_t queue);
 
 private:
   /// Per queue: how many of its instructions are known to be complete.
@@ -52,7 +49,7 @@ private:
   void collect(const ByteAccess &access, Event event, Clock &needed);
   /// Makes `position` a boundary between segments.
   void split(int64_t position);
-  llvm::SmallVector<int64_t> finish(int64_t queue, const Clock &needed);
+  QueueCounts finish(int64_t queue, const Clock &needed);
 
   std::map<int64_t, Bytes> segments; ///< by begin; untouched bytes have none
   std::vector<Clock> known; ///< per queue, after its last instruction's waits

@@ -8,7 +8,8 @@
 // pairs the slot it reads with the one it writes. The two become one unless one
 // of them holds a value that is still to be read while the other holds another:
 // by any fragment and micro-batch of the list, and for an argument's slot by
-// the next step. The remaining copies are needed.
+// the next step. Slots with copies for micro-batches become one if they may for
+// every micro-batch. The remaining copies are needed.
 //
 //===----------------------------------------------------------------------===//
 #include "Slots.h"
@@ -40,6 +41,7 @@ constexpr int64_t kStart = -1;
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
 using SlotPairs = SmallVector<std::pair<int64_t, int64_t>>;
+using Lives = SmallVector<Life, 2>;
 
 /// Pairs of a slot and the slot that may take its place, for an instruction.
 SlotPairs getPairs(Operation *op);
@@ -47,14 +49,13 @@ SlotPairs getPairs(Operation *op);
 class SlotSharer {
 public:
   SlotSharer(ProgramOp program, SymbolTable &symbols)
-      : program(program), symbols(symbols),
-        slots(program.getSlots().getOps<SlotOp>()), lives(slots.size()),
+      : program(program), symbols(symbols), list(program),
+        accesses(listAccesses(list, symbols)),
+        slots(program.getSlots().getOps<SlotOp>()), lives(list.getNumCopies()),
         persists(slots.size()), joinedWith(slots.size()) {
     std::iota(joinedWith.begin(), joinedWith.end(), 0);
-    for (Operation &op : program.getBody().front()) {
-      instructions.push_back(&op);
-      pairs.push_back(getPairs(&op));
-    }
+    for (Operation *op : list.instructions())
+      pairs.push_back(getPairs(op));
   }
 
   void run();
@@ -68,19 +69,25 @@ private:
     return slot;
   }
   void tryToJoin(int64_t source, int64_t target, bool isCopy);
-  /// True if `a` and `b` are live at once, other than where one is handed over
-  /// to the other.
+  /// True if a copy of `a` and that of `b` are live at once, other than where
+  /// one is handed over to the other.
   bool interfere(int64_t a, int64_t b);
-  /// True if `instruction` may write in `from` instead of `to`.
-  bool handsOver(int64_t instruction, int64_t from, int64_t to);
+  bool interfere(int64_t a, int64_t b, int64_t copy);
+  /// True if the list's instruction `index` may write in `from` instead of
+  /// `to`.
+  bool handsOver(int64_t index, int64_t from, int64_t to);
+  Lives &livesOf(int64_t slot, int64_t copy) {
+    return lives[list.getFirstCopy(slot) + copy];
+  }
   void rewrite();
 
   ProgramOp program;
   SymbolTable &symbols;
+  ProgramList list;
+  std::vector<SmallVector<SlotAccess>> accesses; ///< by instruction as written
   SmallVector<SlotOp> slots;
-  SmallVector<Operation *> instructions;   ///< of the body
-  std::vector<SlotPairs> pairs;            ///< by instruction
-  std::vector<SmallVector<Life, 2>> lives; ///< by slot, ascending
+  std::vector<SlotPairs> pairs;    ///< by instruction as written
+  std::vector<Lives> lives;        ///< by copy of a slot, ascending
   std::vector<bool> persists;      ///< by slot: holds a value from step to step
   SmallVector<int64_t> joinedWith; ///< by slot, towards the one kept
 };
@@ -114,51 +121,57 @@ void SlotSharer::findPersistent() {
     for (Operation &op : section->front())
       for (SlotAccess access : getAccesses(op, symbols))
         persists[access.slot] = true;
-  std::vector<bool> isWritten(slots.size());
-  for (Operation *op : instructions) {
-    SmallVector<SlotAccess> accesses = getAccesses(*op, symbols);
-    for (SlotAccess access : accesses)
-      if (access.reads && !isWritten[access.slot])
+  std::vector<bool> isWritten(list.getNumCopies());
+  for (const ProgramList::Run &run : list.runs()) {
+    ArrayRef<SlotAccess> its = accesses[run.instruction];
+    for (SlotAccess access : its)
+      if (access.reads && !isWritten[list.getCopy(access.slot, run.microBatch)])
         persists[access.slot] = true;
-    for (SlotAccess access : accesses)
+    for (SlotAccess access : its)
       if (access.writes)
-        isWritten[access.slot] = true;
+        isWritten[list.getCopy(access.slot, run.microBatch)] = true;
   }
 }
 
 void SlotSharer::measureLives() {
-  for (auto [slot, own] : llvm::enumerate(lives))
-    if (persists[slot])
-      own.push_back({kStart, kStart});
-  for (auto [index, op] : llvm::enumerate(instructions)) {
+  auto forEachPersistent = [&](function_ref<void(Lives &)> visit) {
+    for (auto [number, slot] : llvm::enumerate(slots))
+      for (int64_t copy = 0;
+           persists[number] && copy < int64_t(slot.getCopies()); ++copy)
+        visit(livesOf(number, copy));
+  };
+  forEachPersistent([](Lives &own) { own.push_back({kStart, kStart}); });
+  for (auto [index, run] : llvm::enumerate(list.runs())) {
     int64_t now = index;
-    SmallVector<SlotAccess> accesses = getAccesses(*op, symbols);
-    for (SlotAccess access : accesses)
+    ArrayRef<SlotAccess> its = accesses[run.instruction];
+    for (SlotAccess access : its)
       if (access.reads)
-        lives[access.slot].back().end = now;
-    for (SlotAccess access : accesses) {
-      auto &own = lives[access.slot];
+        lives[list.getCopy(access.slot, run.microBatch)].back().end = now;
+    for (SlotAccess access : its) {
+      Lives &own = lives[list.getCopy(access.slot, run.microBatch)];
       // A slot that is overwritten in place lives on.
       if (access.writes && (own.empty() || own.back().end != now))
         own.push_back({now, now});
     }
   }
-  for (auto [slot, own] : llvm::enumerate(lives))
-    if (persists[slot])
-      own.back().end = kEnd;
+  forEachPersistent([](Lives &own) { own.back().end = kEnd; });
 }
 
-bool SlotSharer::handsOver(int64_t instruction, int64_t from, int64_t to) {
-  if (instruction < 0 ||
-      instruction >= static_cast<int64_t>(instructions.size()))
+bool SlotSharer::handsOver(int64_t index, int64_t from, int64_t to) {
+  if (index < 0 || index >= static_cast<int64_t>(list.runs().size()))
     return false;
-  return llvm::any_of(pairs[instruction], [&](auto pair) {
+  return llvm::any_of(pairs[list.runs()[index].instruction], [&](auto pair) {
     return find(pair.first) == from && find(pair.second) == to;
   });
 }
 
 bool SlotSharer::interfere(int64_t a, int64_t b) {
-  ArrayRef<Life> ofA = lives[a], ofB = lives[b];
+  return llvm::any_of(llvm::seq<int64_t>(slots[a].getCopies()),
+                      [&](int64_t copy) { return interfere(a, b, copy); });
+}
+
+bool SlotSharer::interfere(int64_t a, int64_t b, int64_t copy) {
+  ArrayRef<Life> ofA = livesOf(a, copy), ofB = livesOf(b, copy);
   while (!ofA.empty() && !ofB.empty()) {
     Life x = ofA.front(), y = ofB.front();
     bool meet = x.begin <= y.end && y.begin <= x.end;
@@ -173,6 +186,22 @@ bool SlotSharer::interfere(int64_t a, int64_t b) {
   return false;
 }
 
+/// Leaves none in `from`.
+static void moveLives(Lives &from, Lives &to) {
+  Lives both;
+  std::merge(from.begin(), from.end(), to.begin(), to.end(),
+             std::back_inserter(both), [](const Life &a, const Life &b) {
+               return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+             });
+  from.clear();
+  to.clear();
+  for (Life life : both)
+    if (!to.empty() && to.back().end >= life.begin)
+      to.back().end = std::max(to.back().end, life.end);
+    else
+      to.push_back(life);
+}
+
 void SlotSharer::tryToJoin(int64_t source, int64_t target, bool isCopy) {
   source = find(source);
   target = find(target);
@@ -183,6 +212,7 @@ void SlotSharer::tryToJoin(int64_t source, int64_t target, bool isCopy) {
   if (source == target || isReceived(source) || isReceived(target) ||
       (persists[source] && persists[target]) ||
       slots[source].getType() != slots[target].getType() ||
+      slots[source].getCopies() != slots[target].getCopies() ||
       interfere(source, target))
     return;
   // A copy goes to where the value belongs.
@@ -190,19 +220,8 @@ void SlotSharer::tryToJoin(int64_t source, int64_t target, bool isCopy) {
   int64_t kept = keepsTarget ? target : source;
   int64_t dropped = kept == source ? target : source;
   joinedWith[dropped] = kept;
-  SmallVector<Life, 2> both;
-  std::merge(lives[source].begin(), lives[source].end(), lives[target].begin(),
-             lives[target].end(), std::back_inserter(both),
-             [](const Life &a, const Life &b) {
-               return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-             });
-  lives[dropped].clear();
-  lives[kept].clear();
-  for (Life life : both)
-    if (!lives[kept].empty() && lives[kept].back().end >= life.begin)
-      lives[kept].back().end = std::max(lives[kept].back().end, life.end);
-    else
-      lives[kept].push_back(life);
+  for (int64_t copy = 0; copy < int64_t(slots[kept].getCopies()); ++copy)
+    moveLives(livesOf(dropped, copy), livesOf(kept, copy));
 }
 
 /// Names the slots that are kept by their new numbers; drops the others, and
@@ -213,18 +232,21 @@ void SlotSharer::rewrite() {
   for (int64_t slot = 0; slot < static_cast<int64_t>(slots.size()); ++slot)
     if (find(slot) == slot)
       numbers[slot] = numKept++;
-  for (Region *section :
-       {&program.getSetup(), &program.getBody(), &program.getTeardown()})
-    for (Operation &op : llvm::make_early_inc_range(section->front())) {
-      SmallVector<int64_t> renamed;
-      for (int64_t slot :
-           op.getAttrOfType<DenseI64ArrayAttr>("slots").asArrayRef())
-        renamed.push_back(numbers[find(slot)]);
-      if (isa<CopyOp>(op) && renamed[0] == renamed[1])
-        op.erase();
-      else
-        op.setAttr("slots", DenseI64ArrayAttr::get(op.getContext(), renamed));
-    }
+  auto rename = [&](Operation &op) {
+    SmallVector<int64_t> renamed;
+    for (int64_t slot :
+         op.getAttrOfType<DenseI64ArrayAttr>("slots").asArrayRef())
+      renamed.push_back(numbers[find(slot)]);
+    if (isa<CopyOp>(op) && renamed[0] == renamed[1])
+      op.erase();
+    else
+      op.setAttr("slots", DenseI64ArrayAttr::get(op.getContext(), renamed));
+  };
+  for (Region *section : {&program.getSetup(), &program.getTeardown()})
+    for (Operation &op : llvm::make_early_inc_range(section->front()))
+      rename(op);
+  for (Operation *op : list.instructions())
+    rename(*op);
   for (auto [number, slot] : llvm::enumerate(slots))
     if (joinedWith[number] != static_cast<int64_t>(number))
       slot.erase();
@@ -233,7 +255,7 @@ void SlotSharer::rewrite() {
 void SlotSharer::run() {
   findPersistent();
   measureLives();
-  for (auto [op, ofOp] : llvm::zip_equal(instructions, pairs))
+  for (auto [op, ofOp] : llvm::zip_equal(list.instructions(), pairs))
     for (auto [source, target] : ofOp)
       tryToJoin(source, target, isa<CopyOp>(op));
   rewrite();

@@ -12,6 +12,14 @@
 using namespace mlir;
 using namespace pp;
 
+std::vector<SmallVector<SlotAccess>> pp::listAccesses(const ProgramList &list,
+                                                      SymbolTable &symbols) {
+  std::vector<SmallVector<SlotAccess>> accesses;
+  for (Operation *op : list.instructions())
+    accesses.push_back(getAccesses(*op, symbols));
+  return accesses;
+}
+
 SmallVector<SlotAccess> pp::getAccesses(Operation &op, SymbolTable &symbols) {
   SmallVector<SlotAccess> accesses;
   ArrayRef<int64_t> slots = op.getAttrOfType<DenseI64ArrayAttr>("slots");

@@ -3,14 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For the passes that write programs, let slots share memory, order queues and
-// place slots in the arena. Programs are verified.
+// place slots in the arena. Programs are verified. What lives and is placed is
+// a copy of a slot (ProgramList.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_LOWER_SLOTS_H
 #define PP_LIB_TRANSFORMS_LOWER_SLOTS_H
 
 #include "mlir/IR/SymbolTable.h"
-#include "pp/IR/PP.h"
+#include "pp/IR/ProgramList.h"
 #include "pprt/Alignment.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -27,6 +28,10 @@ struct SlotAccess {
 llvm::SmallVector<SlotAccess> getAccesses(mlir::Operation &op,
                                           mlir::SymbolTable &symbols);
 
+/// Those of each of the list's instructions as they are written.
+std::vector<llvm::SmallVector<SlotAccess>>
+listAccesses(const ProgramList &list, mlir::SymbolTable &symbols);
+
 /// Two slots are the same or disjoint.
 struct SlotCopy {
   int64_t source, target;
@@ -42,12 +47,12 @@ llvm::SmallVector<SlotCopy>
 putInSequence(llvm::ArrayRef<SlotCopy> copies,
               llvm::function_ref<int64_t(mlir::Type)> addSlot);
 
-struct SlotLifetime {
+struct CopyLifetime {
   int64_t bytes = 0;
-  int64_t first = -1; ///< first and last instruction that touch it; -1: never
+  int64_t first = -1; ///< first and last run that touch it; -1: never
   int64_t last = -1;
   int64_t alignment = pprt::kSlotAlignment;
-  /// Slots of one pattern are alike, one of each micro-batch; -1: of none.
+  /// It is copy `microBatch` of slot `pattern`, which has others; -1: of none.
   int64_t pattern = -1;
   int64_t microBatch = 0;
   /// Of a received value, -1 of all others. From `postable` on it shares bytes
@@ -69,28 +74,21 @@ enum class MessageTime { Ample, ToReceive, Scant, None };
 /// for a send of the run before it; those of earlier runs are received when
 /// that run begins (PositionRuns.cpp). So no positions wait for each other in a
 /// circle.
-void giveMessagesTime(llvm::ArrayRef<mlir::Operation *> instructions,
+void giveMessagesTime(const ProgramList &list,
                       llvm::ArrayRef<llvm::SmallVector<SlotAccess>> accesses,
                       MessageTime time,
-                      llvm::MutableArrayRef<SlotLifetime> lifetimes);
+                      llvm::MutableArrayRef<CopyLifetime> lifetimes);
 
-/// Finds the patterns of slots. Those are alike that the same operand of the
-/// same instruction touches first, in runs of one fragment for different
-/// micro-batches, and that no other micro-batch touches.
-void findPatterns(llvm::ArrayRef<SlotOp> slots,
-                  llvm::ArrayRef<mlir::Operation *> instructions,
-                  llvm::ArrayRef<llvm::SmallVector<SlotAccess>> accesses,
-                  llvm::MutableArrayRef<SlotLifetime> lifetimes);
-
-/// The largest number of bytes that live at one instruction, if each slot has a
+/// The largest number of bytes that live at one instruction, if each copy has a
 /// multiple of `alignment`.
-int64_t findMostLive(llvm::ArrayRef<SlotLifetime> slots, int64_t alignment = 1);
+int64_t findMostLive(llvm::ArrayRef<CopyLifetime> copies,
+                     int64_t alignment = 1);
 
-/// Places slots behind `base` so that those that live together have no byte in
+/// Places copies behind `base` so that those that live together have no byte in
 /// common. Returns the highest end, which is not
-/// that of scratch memory if there are other slots. Slots without a lifetime
+/// that of scratch memory if there are others. Copies without a lifetime
 /// get `base`.
-int64_t layoutSlots(llvm::MutableArrayRef<SlotLifetime> slots, int64_t base);
+int64_t layoutSlots(llvm::MutableArrayRef<CopyLifetime> copies, int64_t base);
 
 } // namespace pp
 

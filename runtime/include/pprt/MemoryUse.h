@@ -9,7 +9,6 @@
 #include "pprt/Ppx.h"
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -29,22 +28,29 @@ struct MemoryUse {
   uint64_t staging = 0;
 };
 
-MemoryUse memoryOf(const ppx::ProgramT &program);
+MemoryUse memoryOf(const ppx::ArtifactT &artifact,
+                   const ppx::ProgramT &program);
 
-/// The first and the last instruction of a body that need a slot.
+/// The first and the last instruction of a body that need a value in a slot. A
+/// slot has a new value where it is written and not read. A slot that has parts
+/// has one for all, and the parts have none.
 struct SlotLife {
-  size_t first = std::numeric_limits<size_t>::max(), last = 0;
+  uint32_t slot;
+  size_t first, last;
 
   bool contains(size_t index) const { return first <= index && index <= last; }
 };
 
-/// When the slots of a program live in a body, as memoryOf() adds them up. The
-/// parts of a slot never live: their whole does.
+/// The values of a program's body, as memoryOf() adds them up.
 struct SlotLives {
-  /// By slot.
-  std::vector<SlotLife> slots;
+  std::vector<SlotLife> all;
+  /// By instruction of the body, and by its arguments: an index into `all`.
+  std::vector<std::vector<uint32_t>> touched;
   /// The instruction at which live slots are largest: the first of several.
   size_t peak = 0;
+
+  /// By slot: whether it has a value at the peak.
+  std::vector<bool> atPeak(const ppx::ProgramT &program) const;
 };
 
 /// The slot whose bytes these are: itself, or the one that it is a part of.
@@ -58,7 +64,7 @@ inline bool livesThroughStep(ppx::SlotClass its) {
   return its == ppx::SlotClass_parameter || its == ppx::SlotClass_optimizer;
 }
 
-SlotLives livesOf(const ppx::ProgramT &program);
+SlotLives livesOf(const ppx::ArtifactT &artifact, const ppx::ProgramT &program);
 
 } // namespace pprt
 #pragma GCC visibility pop

@@ -59,14 +59,14 @@ int64_t measureMostLive(ProgramOp program) {
 }
 
 /// Whether two slots must not share bytes.
-bool areRivals(const SlotLifetime &a, const SlotLifetime &b) {
-  auto meet = [](int64_t begin, const SlotLifetime &one,
-                 const SlotLifetime &other) {
+bool areRivals(const CopyLifetime &a, const CopyLifetime &b) {
+  auto meet = [](int64_t begin, const CopyLifetime &one,
+                 const CopyLifetime &other) {
     return begin <= other.last && other.first <= one.last;
   };
   if (meet(a.first, a, b))
     return true;
-  auto rivals = [&](const SlotLifetime &received, const SlotLifetime &other) {
+  auto rivals = [&](const CopyLifetime &received, const CopyLifetime &other) {
     return received.postable >= 0 && other.postable < 0 &&
            (meet(received.postable, received, other) ||
             (other.isSent && meet(received.pendingFrom, received, other)));
@@ -75,17 +75,17 @@ bool areRivals(const SlotLifetime &a, const SlotLifetime &b) {
 }
 
 /// The end if the largest slot goes first, each as low as possible.
-int64_t placeLargestFirst(ArrayRef<SlotLifetime> slots) {
+int64_t placeLargestFirst(ArrayRef<CopyLifetime> slots) {
   auto align = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
-  std::vector<SlotLifetime> placed, order(slots.begin(), slots.end());
+  std::vector<CopyLifetime> placed, order(slots.begin(), slots.end());
   std::stable_sort(order.begin(), order.end(),
                    [](auto &a, auto &b) { return a.bytes > b.bytes; });
   int64_t end = 64;
-  for (SlotLifetime &slot : order) {
+  for (CopyLifetime &slot : order) {
     if (slot.first < 0)
       continue;
     slot.offset = 64;
-    for (const SlotLifetime &other : placed)
+    for (const CopyLifetime &other : placed)
       if (areRivals(slot, other) && slot.offset + slot.bytes > other.offset)
         slot.offset = std::max(slot.offset, other.offset + align(other.bytes));
     end = std::max(end, slot.offset + align(slot.bytes));
@@ -101,7 +101,7 @@ int64_t placeLargestFirst(ArrayRef<SlotLifetime> slots) {
 TEST(Arena, KeepsRivalsApart) {
   std::mt19937 random(3);
   for (int trial = 0; trial < 200; ++trial) {
-    std::vector<SlotLifetime> slots(trial < 199 ? random() % 40 : 5000);
+    std::vector<CopyLifetime> slots(trial < 199 ? random() % 40 : 5000);
     const int64_t length = trial < 199 ? 30 : 5000;
     const bool isPlain = trial % 2 == 0;
     for (auto [index, slot] : llvm::enumerate(slots)) {
@@ -145,8 +145,8 @@ TEST(Arena, KeepsRivalsApart) {
       highest = std::max(highest, slot.offset + slot.bytes);
       ASSERT_GE(slot.offset, 64);
       ASSERT_LE(slot.offset + slot.bytes, end);
-      for (const SlotLifetime &other :
-           ArrayRef<SlotLifetime>(slots).take_front(index))
+      for (const CopyLifetime &other :
+           ArrayRef<CopyLifetime>(slots).take_front(index))
         if (other.first >= 0 && other.bytes > 0 && areRivals(slot, other)) {
           ASSERT_TRUE(slot.offset + slot.bytes <= other.offset ||
                       other.offset + other.bytes <= slot.offset)

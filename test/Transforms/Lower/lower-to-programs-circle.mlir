@@ -6,17 +6,18 @@
 // RUN: pp-opt %s --pp-lower-to-programs --pp-share-slots --pp-plan-buffers --pp-verify-programs | FileCheck %s
 
 // CHECK-LABEL: pp.program @stage0
-// CHECK: pp.recv from 2 {{.*}} as forward 2 0
-// CHECK-NEXT: pp.recv from 2 {{.*}} as forward 2 1
-// CHECK-NEXT: pp.recv from 1 {{.*}} as backward 1 0
+// CHECK: body {
+// CHECK: pp.call "receive 2F" for 0
+// CHECK-NEXT: pp.call "receive 2F" for 1
+// CHECK-NEXT: pp.call "receive 1B" for 0
 // CHECK-NEXT: pp.run {{.*}} as backward 0 0
-// CHECK: pp.recv from 1 {{.*}} as backward 1 1
+// CHECK: pp.call "receive 1B" for 1
 // CHECK-LABEL: pp.program @stage1
 // What closes no circle is received right before it is read.
-// CHECK: pp.recv from 0 {{.*}} as forward 0 0
-// CHECK-NEXT: pp.run {{.*}} as forward 1 0
-// CHECK: pp.recv from 0 {{.*}} as forward 0 1
-// CHECK-NEXT: pp.run {{.*}} as forward 1 1
+// CHECK: pp.call "receive 0F" for 0
+// CHECK-NEXT: pp.call "1F" for 0
+// CHECK: pp.call "receive 0F" for 1
+// CHECK-NEXT: pp.call "1F" for 1
 module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "pp"=3 : stage]>, threads = 1>} {
   pp.mesh @mesh = <["mb"=2 : time, "pp"=3 : stage]>
   func.func private @neg(%x: tensor<1xf32>) -> tensor<1xf32> attributes {pp.kernel = #pp.kernel<loops>} {

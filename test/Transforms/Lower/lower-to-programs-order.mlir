@@ -4,15 +4,21 @@
 // RUN: pp-opt %s --pp-lower-to-programs --pp-share-slots --pp-plan-buffers --pp-verify-programs | FileCheck %s
 
 // CHECK-LABEL: pp.program @stage0
-// CHECK: pp.recv from 1 {{.*}} as forward 1 0
-// CHECK: pp.recv from 1 {{.*}} as forward 1 1
-// CHECK: pp.recv from 1 {{.*}} as backward 1 0
-// CHECK: pp.recv from 1 {{.*}} as backward 1 1
+// CHECK: body {
+// CHECK: pp.call "receive 1F" for 0
+// CHECK: pp.call "receive 1F" for 1
+// CHECK: pp.call "receive 1B" for 0
+// CHECK: pp.call "receive 1B" for 1
 // CHECK-LABEL: pp.program @stage1
-// CHECK: pp.send to 0 {{.*}} as forward 1 0
-// CHECK: pp.send to 0 {{.*}} as forward 1 1
-// CHECK: pp.send to 0 {{.*}} as backward 1 0
-// CHECK: pp.send to 0 {{.*}} as backward 1 1
+// CHECK: pp.routine "1F" {
+// CHECK: pp.send to 0 {{.*}} as forward 1{{$}}
+// CHECK: pp.routine "1B" {
+// CHECK: pp.send to 0 {{.*}} as backward 1{{$}}
+// CHECK: body {
+// CHECK: pp.call "1F" for 0
+// CHECK: pp.call "1F" for 1
+// CHECK: pp.call "1B" for 0
+// CHECK: pp.call "1B" for 1
 module attributes {pp.plan = #pp.plan<mesh = <["mb"=2 : time, "pp"=2 : stage]>, threads = 1>} {
   pp.mesh @mesh = <["mb"=2 : time, "pp"=2 : stage]>
   func.func private @neg(%x: tensor<1xf32>) -> tensor<1xf32> attributes {pp.kernel = #pp.kernel<loops>} {

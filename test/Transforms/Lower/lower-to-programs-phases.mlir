@@ -1,14 +1,22 @@
 // A prologue runs once, before the first micro-batch; a weight fragment where
-// the schedule says; what they compute is read where it is used.
+// the schedule says; what they compute is read where it is used. What runs more
+// than once is a routine; the first weight fragment begins a sum, to which the
+// second adds.
 // RUN: pp-opt %s --pp-lower-to-programs | FileCheck %s
 
 // CHECK-LABEL: pp.program @stage0
-// CHECK: body
-// CHECK-NEXT: pp.run @neg [0, [[ONCE:[0-9]+]]] on 0 after []{{ *$}}
-// CHECK: pp.run @mul {{\[}}[[ONCE]], {{[0-9]+}}, {{[0-9]+}}] on 0 after [] as forward 0 0
-// CHECK: pp.run @mul {{\[}}[[ONCE]], {{[0-9]+}}, {{[0-9]+}}] on 0 after [] as forward 0 1
-// CHECK: pp.run @neg {{\[}}[[FIRST:[0-9]+]], [[SUM:[0-9]+]]] on 0 after [] as weight 0 0
-// CHECK: pp.run @neg {{\[}}[[SECOND:[0-9]+]], [[NEXT:[0-9]+]]] on 0 after [] as weight 0 1
+// CHECK: pp.slot "mul" activation at -1 copies 2 : tensor<4xf32>
+// CHECK: routines {
+// CHECK-NEXT: pp.routine "0F" {
+// CHECK-NEXT: pp.load argument 1 [[[INPUT:[0-9]+]]] on 0 after [] as forward 0{{$}}
+// CHECK-NEXT: pp.run @mul {{\[}}[[ONCE:[0-9]+]], [[INPUT]], [[OUT:[0-9]+]]] on 0 after [] as forward 0{{$}}
+// CHECK-NEXT: }
+// CHECK: body {
+// CHECK-NEXT: pp.run @neg [0, [[ONCE]]] on 0 after []{{$}}
+// CHECK-NEXT: pp.call "0F" for 0 after []
+// CHECK-NEXT: pp.call "0F" for 1 after []
+// CHECK-NEXT: pp.run @neg {{\[}}[[OUT]], [[SUM:[0-9]+]]] on 0 after [] as weight 0 0
+// CHECK-NEXT: pp.run @neg {{\[}}[[OUT]], [[NEXT:[0-9]+]]] on 0 after [] as weight 0 1
 // CHECK-NEXT: pp.run @accumulate_4_f32 {{\[}}[[SUM]], [[NEXT]]] on 0 after [] as weight 0 1
 // CHECK: pp.emit output 0 {{\[}}[[SUM]]]
 module {

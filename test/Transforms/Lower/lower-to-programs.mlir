@@ -2,11 +2,15 @@
 // RUN: pp-model mlp --layers=4 --input=48 --hidden=64 --classes=16 --batch=32 \
 // RUN:   | pp-opt --pp-parallelize="dp=2 tp=2 pp=2 microbatches=2 schedule=1f1b optimizer=sgd lr=0.1" | FileCheck %s
 // CHECK-LABEL: pp.program @stage0 ranks [0, 1, 2, 3]
-// CHECK: body
-// CHECK: pp.send to 1 {{.*}} forward 0 0
-// CHECK: pp.send to 1 {{.*}} forward 0 1
-// CHECK: pp.recv from 1 {{.*}} backward 1 0
-// CHECK: pp.recv from 1 {{.*}} backward 1 1
+// CHECK: pp.routine "0F" {
+// CHECK: pp.send to 1 {{.*}} forward 0{{$}}
+// CHECK: pp.routine "receive 1B" {
+// CHECK-NEXT: pp.recv from 1 {{.*}} backward 1{{$}}
+// CHECK: body {
+// CHECK-NEXT: pp.call "0F" for 0
+// CHECK-NEXT: pp.call "0F" for 1
+// CHECK-NEXT: pp.call "receive 1B" for 0
+// CHECK: pp.call "receive 1B" for 1
 // CHECK: pp.collective all_reduce sum over ["dp"]
 // CHECK: pp.step
 // CHECK-LABEL: pp.program @stage1 ranks [4, 5, 6, 7]

@@ -43,7 +43,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>, ahead = AHEAD>} {
     pp.collective reduce_scatter sum over ["dp"] [3, 4] on 1 after [] as backward 0 0 {dimensions = array<i64: 0>}
     pp.run @make [0, 5] on 0 after [] as backward 0 0
     pp.run @sum [2, 4, 6] on 0 after [] as backward 0 0
-    pp.emit output 0 [6] on 0 after [] as update 0 -1
+    pp.emit output 0 [6] on 0 after [] as update 0
     pp.step [] on 0 after []
   } teardown {
   }

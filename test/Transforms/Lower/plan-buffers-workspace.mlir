@@ -28,7 +28,7 @@ module attributes {pp.plan = #pp.plan<mesh = <["dp"=2]>>} {
   } body {
     pp.run @large [0, 2, 1] on 0 after [] as forward 0 0
     pp.run @small [2, 4, 3] on 0 after [] as forward 0 0
-    pp.emit output 0 [4] on 0 after [] as update 0 -1
+    pp.emit output 0 [4] on 0 after [] as update 0
     pp.step [] on 0 after []
   } teardown {
   }

@@ -95,9 +95,9 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, threads = 1>} {
     pp.queue "compute" compute
   } setup {
   } body {
-    pp.load argument 0 [0] on 0 after [] as forward 0 -1
-    pp.load argument 0 [1] on 0 after [] as forward 0 -1
-    pp.emit output 0 [0] on 0 after [] as forward 0 -1
+    pp.load argument 0 [0] on 0 after [] as forward 0
+    pp.load argument 0 [1] on 0 after [] as forward 0
+    pp.emit output 0 [0] on 0 after [] as forward 0
     pp.step [] on 0 after []
   } teardown {
   }

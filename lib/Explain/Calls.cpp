@@ -146,8 +146,7 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
       size_t>
       numbers;
   const ProgramList list(program);
-  for (auto [run, instruction] :
-       llvm::zip_equal(list.runs(), written.body)) {
+  for (auto [run, instruction] : llvm::zip_equal(list.runs(), written.body)) {
     Operation *op = list.getOp(run);
     std::optional<pprt::Message> message =
         pprt::messageOf(artifact, ranks, written, *instruction);

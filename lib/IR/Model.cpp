@@ -300,9 +300,8 @@ bool pp::isGraphOp(Operation *op) {
   return isa_and_present<PPDialect>(op->getDialect()) && !isCollective(op) &&
          !isa<MeshOp, AxisIndexOp, AccumulateOp, AllSliceOp, FragmentOp,
               YieldOp, TransferOp, LaunchOp, ProgramOp, SlotOp, QueueOp,
-              RoutineOp, CallOp, RunOp,
-              SendOp, RecvOp, CollectiveInstructionOp, CopyOp, LoadOp, EmitOp,
-              FlagOp, GateOp, StepOp>(op);
+              RoutineOp, CallOp, RunOp, SendOp, RecvOp, CollectiveInstructionOp,
+              CopyOp, LoadOp, EmitOp, FlagOp, GateOp, StepOp>(op);
 }
 
 bool pp::isCollective(Operation *op) {

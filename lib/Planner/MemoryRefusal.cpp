@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The least limit is printed in the words of `memory-limit`, rounded up, so that
-// it can be given back as it stands.
+// The least limit is printed in the words of `memory-limit`, rounded up, so
+// that it can be given back as it stands.
 //
 //===----------------------------------------------------------------------===//
 #include "MemoryRefusal.h"

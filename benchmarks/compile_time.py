@@ -25,6 +25,8 @@ SHARED = os.path.join(HERE, "../test/Transforms/Shard/Inputs/shared_weight.py")
 DEEP = dict(hidden=8, heads=2, seq=4, batch=4, vocab=8)
 # Small, with as many instructions as any.
 CHECKED = dict(layers=24, hidden=64, heads=4, seq=16, vocab=64)
+# A long table: 64 positions of 4 stages of a layer, 512 micro-batches.
+LONG = dict(LARGE, layers=256, batch=512)
 MAIN_JOB = "dp=2 tp=2 pp=2 microbatches=4 schedule=1f1b "
 OPTIMIZER = "optimizer=adamw lr=1e-3"
 
@@ -201,8 +203,35 @@ def checks(args, scratch):
               1.1 * statistics.median(times[2]), "<= 1.1 x dp=2")
 
 
+def long_pipeline(args, scratch):
+    """Programs of 131,000 actions: what is planned and proved of them."""
+    model = os.path.join(scratch, "long.mlir")
+    subprocess.run([args.tool("pp-model"), "gpt", "-o", model,
+                    *(f"--{k}={v}" for k, v in LONG.items())], check=True)
+    to_program, proved, gigabytes = [], [], []
+    for _ in range(3):
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            [args.tool("pp-opt"), model, "-o", os.devnull, "--mlir-timing",
+             "--pp-parallelize=pp=64 chunks=4 microbatches=512 "
+             f"schedule=interleaved-1f1b {OPTIMIZER}"],
+            stderr=subprocess.PIPE, text=True)
+        timing = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            raise RuntimeError(f"pp-opt ends with status {status}: {timing}")
+        proved.append(float(re.search(r"([0-9.]+) \(.*VerifyPrograms", timing)[1]))
+        to_program.append(time.perf_counter() - start - proved[-1])
+        gigabytes.append(usage.ru_maxrss / 1e6)
+    yield row("256 layers, hidden 1024, pp=64 chunks=4 microbatches=512, to programs",
+              to_program, 20.0)
+    yield row("its checks", proved, 3.0)
+    yield row("its memory in GB, not seconds", gigabytes, 2.0)
+
+
 def measure(args, model, text):
     with tempfile.TemporaryDirectory() as scratch:
         return [*first_step(args, model, text), *partition(args, scratch),
                 *depth(args, scratch), *readers(args, scratch),
-                *scale(args, scratch), *checks(args, scratch)]
+                *scale(args, scratch), *checks(args, scratch),
+                *long_pipeline(args, scratch)]

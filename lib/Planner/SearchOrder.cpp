@@ -201,15 +201,23 @@ LogicalResult OrderTrials::addLayouts() {
       return main.emitError("schedule=auto expects cuts that ascend, and as "
                             "many stages at each of ")
              << positions << " positions, got [" << ArrayRef(givenCuts) << "]";
-    chunks = {unsigned(stages / positions)};
+    const auto ofCuts = unsigned(stages / positions);
+    if (chunks.size() == 1 && positions > 1 && chunks.front() != ofCuts)
+      return main.emitError("schedule=auto expects ")
+             << positions * chunks.front() - 1 << " cuts for "
+             << positions * chunks.front()
+             << " stages, as chunks=" << chunks.front() << " says, got "
+             << givenCuts.size();
+    chunks = {ofCuts};
   }
-  std::string error;
+  std::string first, error; // that of the fewest stages says what is needed
   for (unsigned count : chunks)
     for (const schedule::Algorithm &algorithm : schedule::algorithms())
-      if (algorithm.minChunks <= count && count <= algorithm.maxChunks)
-        addLayout(*costs, algorithm.name, count, error);
+      if (algorithm.minChunks <= count && count <= algorithm.maxChunks &&
+          !addLayout(*costs, algorithm.name, count, error) && first.empty())
+        first = error;
   if (layouts.empty())
-    return main.emitError("schedule=auto ") << error;
+    return main.emitError("schedule=auto ") << first;
   return success();
 }
 

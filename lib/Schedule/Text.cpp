@@ -205,8 +205,10 @@ std::optional<Schedule> pp::schedule::parseCsv(const std::string &text,
   for (const Action &action : needsWeight)
     if (!hasWeight[size_t(action.stage) * schedule.microBatches +
                    action.microBatch]) {
-      error =
-          "expects a weight action for " + ::print(action, 'I') + ", got none";
+      error = "expects " + ::print(action, 'W') + " beside " +
+              ::print(action, 'I') +
+              ", which is the gradients of inputs alone, got none; " +
+              ::print(action, 'B') + " is both in one";
       return std::nullopt;
     }
   return schedule;

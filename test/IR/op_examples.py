@@ -27,6 +27,7 @@ KERNEL = """  func.func private @{name}(%x: tensor<4x8xf32>) -> tensor<4x8xf32>
     return %y : tensor<4x8xf32>
   }}
 """
+ROUTINE = '    pp.routine "1F" {\n      pp.copy [0, 1] on 0 after [] as forward 1\n    }\n'
 SLOT, QUEUE = '    pp.slot "{0}" activation at -1 : tensor<4x8xf32>\n', '    pp.queue "{0}" compute\n'
 ROUNDS = 6
 
@@ -57,18 +58,25 @@ class Example:
             around += MESH
         if self.op in ("mesh", "program"):
             return f"module {{\n{around}{self.text}}}\n"
-        if self.op in ("slot", "queue") or " on " in self.text:
+        if self.op in ("slot", "queue", "routine", "call") or " on " in self.text:
             slots, queues, body = SLOT.format("a") * 3, QUEUE.format("b") * 2, ""
+            routines = ""
             if self.op == "slot":
                 slots += self.text
             elif self.op == "queue":
                 queues += self.text
+            elif self.op == "routine":
+                routines = self.text
+            elif self.op == "call":
+                routines = ROUTINE
+                body = self.text
             else:
                 body = self.text
             if self.op != "step":
                 body += "    pp.step [] on 0 after []\n"
             return (f"module {{\n{around}  pp.program @stage0 ranks [0] arena 0 slots {{\n{slots}"
-                    f"  }} queues {{\n{queues}  }} setup {{\n  }} body {{\n{body}"
+                    f"  }} queues {{\n{queues}  }} routines {{\n{routines}"
+                    f"  }} setup {{\n  }} body {{\n{body}"
                     f"  }} teardown {{\n  }}\n}}\n")
         arguments = ", ".join(f"{value}: {kind}" for value, kind in self.types.items())
         return (f"module {{\n{around}  func.func @example({arguments}) {{\n{self.text}"

@@ -89,5 +89,6 @@ TEST(Text, CsvErrorsNameTheCell) {
   EXPECT_EQ(error, "expects at most 16777216 pairs of stage and micro-batch, "
                    "got 4001 x 60001");
   EXPECT_FALSE(parseCsv("0F0,0I0\n", error));
-  EXPECT_EQ(error, "expects a weight action for 0I0, got none");
+  EXPECT_EQ(error, "expects 0W0 beside 0I0, which is the gradients of inputs "
+                   "alone, got none; 0B0 is both in one");
 }

@@ -83,7 +83,7 @@ class Reports(commands.Runs):
             names = {event["args"]["name"] for event in trace["traceEvents"]
                      if event["name"] == "process_name"}
             self.expect("the report's device", report["device"], played)
-            self.expect("the trace's device", trace.get("otherData"), {"device": played})
+            self.expect("the trace's device", trace["otherData"].get("device"), played)
             self.expect("the trace's processes", names - {"steps"},
                         {f"rank {rank} on {played}" for rank in range(2)})
             self.expect("lines that name it", told.count(played), 1)

@@ -81,22 +81,56 @@ private:
                        const Accesses &accesses,
                        ArrayRef<CopyLifetime> lifetimes) {
     QueueWaits waits(llvm::range_size(program.getQueues().getOps<QueueOp>()));
+    const SmallVector<int64_t> queues =
+        llvm::map_to_vector(list.instructions(), [](Operation *op) {
+          return op->getAttrOfType<IntegerAttr>("queue").getInt();
+        });
+    const std::vector<bool> contested =
+        findContestedCopies(queues, list, accesses, lifetimes);
     std::vector<QueueCounts> all;
     SmallVector<ByteAccess> bytes;
     for (const ProgramList::Run &run : list.runs()) {
-      Operation *op = list.getOp(run);
-      const int64_t queue = op->getAttrOfType<IntegerAttr>("queue").getInt();
+      const int64_t queue = queues[run.instruction];
       bytes.clear();
       for (SlotAccess access : accesses[run.instruction]) {
-        const CopyLifetime &copy =
-            lifetimes[list.getCopy(access.slot, run.microBatch)];
-        bytes.push_back({copy.offset, copy.offset + copy.bytes, access.reads,
-                         access.writes});
+        const int64_t number = list.getCopy(access.slot, run.microBatch);
+        const CopyLifetime &copy = lifetimes[number];
+        if (contested[number])
+          bytes.push_back({copy.offset, copy.offset + copy.bytes, access.reads,
+                           access.writes});
       }
-      all.push_back(isa<StepOp>(op) ? waits.addBarrier(queue)
-                                    : waits.add(queue, bytes));
+      all.push_back(isa<StepOp>(list.getOp(run)) ? waits.addBarrier(queue)
+                                                 : waits.add(queue, bytes));
     }
     list.setWaits(all);
+  }
+
+  /// By copy: whether several queues touch its bytes.
+  static std::vector<bool>
+  findContestedCopies(ArrayRef<int64_t> queues, const ProgramList &list,
+                      const Accesses &accesses,
+                      ArrayRef<CopyLifetime> lifetimes) {
+    std::vector<SmallVector<int64_t, 1>> queuesOf(lifetimes.size());
+    for (const ProgramList::Run &run : list.runs())
+      for (SlotAccess access : accesses[run.instruction]) {
+        auto &its = queuesOf[list.getCopy(access.slot, run.microBatch)];
+        if (!llvm::is_contained(its, queues[run.instruction]))
+          its.push_back(queues[run.instruction]);
+      }
+    std::vector<QueueBytes> ranges;
+    std::vector<int64_t> copies;
+    for (auto [number, its] : llvm::enumerate(queuesOf))
+      for (int64_t queue : its) {
+        const CopyLifetime &copy = lifetimes[number];
+        ranges.push_back({copy.offset, copy.offset + copy.bytes, queue});
+        copies.push_back(number);
+      }
+    std::vector<bool> result(lifetimes.size());
+    for (auto [copy, isContested] :
+         llvm::zip_equal(copies, findContested(ranges)))
+      if (isContested)
+        result[copy] = true;
+    return result;
   }
 
   /// Copies that take places in turn are as many as the places.

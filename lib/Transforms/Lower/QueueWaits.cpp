@@ -4,10 +4,51 @@
 //
 //===----------------------------------------------------------------------===//
 #include "QueueWaits.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace llvm;
 using namespace pp;
+
+std::vector<bool> pp::findContested(ArrayRef<QueueBytes> ranges) {
+  struct Edge {
+    int64_t at, queue;
+    int change;
+  };
+  std::vector<Edge> edges;
+  for (const QueueBytes &range : ranges)
+    if (range.begin < range.end) {
+      edges.push_back({range.begin, range.queue, 1});
+      edges.push_back({range.end, range.queue, -1});
+    }
+  sort(edges, [](const Edge &a, const Edge &b) { return a.at < b.at; });
+  // Ascending and apart: [begin, end) of bytes that several queues touch.
+  std::vector<std::pair<int64_t, int64_t>> contested;
+  DenseMap<int64_t, int64_t> open; // ranges by queue
+  int64_t numQueues = 0, from = 0;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const int64_t before = numQueues;
+    int64_t &count = open[edges[i].queue];
+    numQueues -= count > 0;
+    count += edges[i].change;
+    numQueues += count > 0;
+    if (before < 2 && numQueues >= 2)
+      from = edges[i].at;
+    else if (before >= 2 && numQueues < 2 && from < edges[i].at)
+      contested.push_back({from, edges[i].at});
+  }
+  std::vector<bool> result;
+  for (const QueueBytes &range : ranges) {
+    auto next = upper_bound(contested, range.begin,
+                            [](int64_t byte, std::pair<int64_t, int64_t> its) {
+                              return byte < its.second;
+                            });
+    result.push_back(range.begin < range.end && next != contested.end() &&
+                     next->first < range.end);
+  }
+  return result;
+}
 
 QueueWaits::QueueWaits(unsigned queues)
     : known(queues, Clock(queues, 0)), history(queues) {}

@@ -24,6 +24,15 @@ struct ByteAccess {
   bool reads, writes;
 };
 
+/// Bytes [begin, end) that instructions of a queue touch.
+struct QueueBytes {
+  int64_t begin, end, queue;
+};
+
+/// By range: whether another queue touches some of its bytes, too. Accesses to
+/// others need no waits, since a queue is in order.
+std::vector<bool> findContested(llvm::ArrayRef<QueueBytes> ranges);
+
 class QueueWaits {
 public:
   explicit QueueWaits(unsigned queues);

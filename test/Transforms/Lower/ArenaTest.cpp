@@ -3,9 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The arena of every rank against the values it holds at once. The bound is
-// taken from the instruction list: a value lives from its first to its last
-// instruction, an argument always. What lives at once in this one order may
-// live at once, so that the bound is no larger than that over all orders.
+// taken from the instruction list: a value lives from the instruction that
+// writes it to the last that reads it, an argument always. What lives at once
+// in this one order may live at once, so that the bound is no larger than that
+// over all orders.
 //
 //===----------------------------------------------------------------------===//
 #include "Slots.h"
@@ -16,6 +17,7 @@
 #include "pp/Transforms/Pipelines.h"
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <map>
 #include <numeric>
 #include <random>
 
@@ -32,29 +34,44 @@ int64_t bytesOf(SlotOp slot) {
 
 /// The largest total of values that live at one instruction.
 int64_t measureMostLive(ProgramOp program) {
-  struct Life {
-    int64_t first = -1, last = -1;
-  };
+  SymbolTable symbols(program->getParentOfType<ModuleOp>());
   SmallVector<SlotOp> slots(program.getSlots().getOps<SlotOp>());
-  SmallVector<Life> lives(slots.size());
-  int64_t time = 0;
-  for (Operation &op : program.getBody().getOps()) {
-    for (int64_t slot :
-         op.getAttrOfType<DenseI64ArrayAttr>("slots").asArrayRef()) {
-      if (lives[slot].first < 0)
-        lives[slot].first = time;
-      lives[slot].last = time;
+  const ProgramList list(program);
+  std::vector<int64_t> changes(list.runs().size() + 1);
+  struct Life {
+    int64_t bytes, first, last;
+  };
+  std::map<int64_t, Life> lives; // by copy of a slot: its current value
+  auto end = [&](const Life &life) {
+    changes[life.first] += life.bytes;
+    changes[life.last + 1] -= life.bytes;
+  };
+  int64_t live = 0;
+  for (SlotOp slot : slots)
+    live += slot.getArgument() ? bytesOf(slot) : 0;
+  for (auto [now, run] : llvm::enumerate(list.runs())) {
+    SmallVector<SlotAccess> accesses = getAccesses(*list.getOp(run), symbols);
+    for (SlotAccess access : accesses) {
+      if (slots[access.slot].getArgument())
+        continue;
+      const bool isRead = llvm::any_of(accesses, [&](SlotAccess other) {
+        return other.slot == access.slot && other.reads;
+      });
+      auto [life, isNew] = lives.try_emplace(
+          list.getCopy(access.slot, run.microBatch),
+          Life{bytesOf(slots[access.slot]), int64_t(now), int64_t(now)});
+      if (!isNew && !isRead && life->second.last < int64_t(now)) {
+        end(life->second);
+        life->second.first = now;
+      }
+      life->second.last = now;
     }
-    ++time;
   }
+  for (const auto &[copy, life] : lives)
+    end(life);
   int64_t most = 0;
-  for (int64_t now = 0; now < time; ++now) {
-    int64_t live = 0;
-    for (auto [slot, life] : llvm::zip_equal(slots, lives))
-      if (slot.getArgument() || (life.first <= now && now <= life.last))
-        live += bytesOf(slot);
-    most = std::max(most, live);
-  }
+  for (int64_t change : changes)
+    most = std::max(most, live += change);
   return most;
 }
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/Durations.h"
 #include "host/Json.h"
+#include "pp/Predict/PlanText.h"
 #include "pp/Predict/Prediction.h"
 #include "pprt/Files.h"
 
@@ -39,15 +40,12 @@ static std::string keyOf(const std::string &action) {
 }
 
 /// A plan without what a run with the same stages may have otherwise.
-static std::string withoutOrder(std::string plan) {
-  for (const char *key : {"schedule = ", "links = ", "rates = ", "chunks = "})
-    if (const size_t begin = plan.find(key); begin != std::string::npos) {
-      const size_t value = begin + std::string(key).size();
-      const size_t end = plan.find_first_of(
-          plan.compare(value, 1, "\"") == 0 ? "\"" : ",>", value + 1);
-      plan.erase(begin, end == std::string::npos ? end : end - begin);
-    }
-  return plan;
+static std::map<std::string, std::string>
+withoutOrder(const std::string &plan) {
+  std::map<std::string, std::string> keys = keysOfPlan(plan);
+  for (const char *key : {"schedule", "links", "rates", "chunks"})
+    keys.erase(key);
+  return keys;
 }
 
 namespace {

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "pp/Predict/Prediction.h"
 #include "CriticalPath.h"
+#include "pp/Predict/PlanText.h"
 #include "pprt/Program.h"
 #include "pprt/Target.h"
 
@@ -22,22 +23,11 @@ using namespace pp::predict;
 using namespace pprt;
 namespace schedule = pp::schedule;
 
-/// An entry of the artifact's plan; empty: it has none.
-static std::string_view planValue(const ppx::ArtifactT &artifact,
-                                  const std::string &key) {
-  const std::string_view plan = artifact.plan;
-  const size_t at = plan.find(key + " = \"");
-  if (at == plan.npos)
-    return "";
-  const std::string_view text = plan.substr(at + key.size() + 4);
-  return text.substr(0, text.find('"'));
-}
-
 schedule::Topology pp::predict::topologyOf(const ppx::ArtifactT &artifact) {
   schedule::Topology topology;
-  if (auto links = schedule::parseLinks(planValue(artifact, "links")))
+  if (auto links = schedule::parseLinks(quotedInPlan(artifact.plan, "links")))
     topology.links = std::move(*links);
-  if (auto rates = schedule::parseRates(planValue(artifact, "rates")))
+  if (auto rates = schedule::parseRates(quotedInPlan(artifact.plan, "rates")))
     static_cast<schedule::Rates &>(topology) = *rates;
   return topology;
 }
@@ -235,7 +225,7 @@ Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
   for (const std::vector<Span> &spans : *timeline)
     for (const Span &span : spans)
       prediction.stepSeconds = std::max(prediction.stepSeconds, span.end);
-  prediction.schedule.name = planValue(artifact, "schedule");
+  prediction.schedule.name = quotedInPlan(artifact.plan, "schedule");
   addSchedule(players, *timeline, prediction);
   addClasses(players, *timeline, prediction);
   prediction.criticalPath = findCriticalPath(players, *timeline);

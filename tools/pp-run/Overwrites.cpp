@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
+#include "pp/Predict/PlanText.h"
 #include "pprt/Files.h"
 #include "pprt/host/Checkpoint.h"
 
@@ -76,12 +77,7 @@ static bool isInCheckpoint(const std::string &folder,
 }
 
 NamedFile pp::run::tableOf(const std::string &plan) {
-  const std::string key = "schedule = \"";
-  NamedFile table{"the schedule", ""};
-  if (const size_t begin = plan.find(key); begin != plan.npos) {
-    table.path = plan.substr(begin + key.size());
-    table.path.resize(std::min(table.path.find('"'), table.path.size()));
-  }
+  NamedFile table{"the schedule", pp::predict::quotedInPlan(plan, "schedule")};
   if (std::filesystem::path(table.path).extension() != ".csv")
     table.path.clear();
   return table;

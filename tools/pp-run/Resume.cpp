@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Resume.h"
 #include "Launch.h"
+#include "pp/Predict/PlanText.h"
 #include "pprt/Artifact.h"
 #include "pprt/host/Elements.h"
 
@@ -87,38 +88,13 @@ Expected<Resumed> pp::run::openCheckpoint(Options &options, World &world,
   return resumed;
 }
 
-/// Splits `#pp.plan<mesh = <...>, zero = 1>` into `mesh = <...>` and so on.
-static std::map<std::string, std::string> keysOf(const std::string &plan) {
-  std::map<std::string, std::string> keys;
-  const size_t begin = plan.find('<');
-  std::string word;
-  int depth = 0;
-  bool isQuoted = false;
-  for (size_t i = begin; i < plan.size(); ++i) {
-    const char c = plan[i];
-    isQuoted ^= c == '"';
-    if (isQuoted) {
-      word += c;
-      continue;
-    }
-    depth += c == '<' || c == '[' ? 1 : c == '>' || c == ']' ? -1 : 0;
-    const bool ends = depth == 0 || (depth == 1 && c == ',');
-    if (!ends && i > begin && (c != ' ' || !word.empty()))
-      word += c;
-    if (const size_t equals = word.find(" = "); ends && equals != word.npos)
-      keys[word.substr(0, equals)] = word.substr(equals + 3);
-    if (ends)
-      word.clear();
-  }
-  return keys;
-}
-
 /// Lists the keys in which the texts of two `#pp.plan` differ; empty if in
 /// none.
 static std::string comparePlans(const std::string &before,
                                 const std::string &now) {
-  const std::map<std::string, std::string> old = keysOf(before),
-                                           its = keysOf(now);
+  const std::map<std::string, std::string> old =
+                                               pp::predict::keysOfPlan(before),
+                                           its = pp::predict::keysOfPlan(now);
   std::string text;
   const auto add = [&](const std::string &key, const std::string &from,
                        const std::string &to) {

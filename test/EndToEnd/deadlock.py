@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Edits an instruction of a program, so that it would hang or mix up messages.
+"""Edits a program, so that it would hang or mix up messages or micro-batches.
 
 SPDX-License-Identifier: Apache-2.0
 
@@ -27,12 +27,20 @@ def swap_messages(text):
     return edit(text, r'(pp\.call "0F" for )0( .*\n *pp\.call "0F" for )1 ', r"\g<1>1\g<2>0 ")
 
 
+def forget_a_copy(text):
+    """Micro-batches that are held at once take one place; only one queue uses it."""
+    return edit(text, r'(pp\.slot "fused_0" activation at )\[(\d+), .*?\]', r"\1\2")
+
+
 # How the first stage's program is edited, what the tools must say.
 EDITS = {
     wait_for_the_last_answer:
         [r"rank 0, body #1 '0F0 run'", "a cycle of waits", r"waits for rank 0, .* recv'",
-         "which meets rank 1", r"which comes after rank 1, .*'1B0 send' .*, with 2 between\n"],
+         "which meets rank 1", r"which comes after rank 1, .*'1B\d send' .*, with \d between\n"],
     swap_messages: ["rank 1", "0F0", "0F1"],
+    forget_a_copy:
+        [r"rank 0, body #\d+ '0B0 run' .*: reads '\w+'; expects what is written for its own "
+         r"micro-batch, got what rank 0, body #\d+ '0F1 run' .* wrote"],
 }
 
 

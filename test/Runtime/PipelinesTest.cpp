@@ -146,6 +146,6 @@ TEST(Pipelines, LoadsAreOfTheMicroBatchThatReadsThem) {
   loads[2]->micro_batch = 1;
   EXPECT_EQ(checkArtifact(artifact).findings.front().message,
             "rank 0, body #6 '0F1 run': reads 'residual1'; expects what is "
-            "loaded for its own micro-batch, got what rank 0, body #5 '0F2 "
-            "load' loaded");
+            "written for its own micro-batch, got what rank 0, body #5 '0F2 "
+            "load' wrote");
 }

@@ -13,9 +13,7 @@ using namespace pprt::reference;
 void WriterShadow::write(uint32_t slot, const ppx::InstructionT *instruction) {
   const ppx::SlotT &s = *program->slots[slot];
   std::fill_n(writers.begin() + ptrdiff_t(s.offset), s.bytes, slot);
-  const bool isLoad = instruction && instruction->opcode == ppx::Opcode_load;
-  std::fill_n(loads.begin() + ptrdiff_t(s.offset), s.bytes,
-              isLoad ? instruction : nullptr);
+  std::fill_n(makers.begin() + ptrdiff_t(s.offset), s.bytes, instruction);
 }
 
 /// Whether both are for the same shard over time of the loaded argument.
@@ -38,6 +36,15 @@ bool WriterShadow::areOfOnePart(const ppx::InstructionT &load,
   return true;
 }
 
+/// Whether what `maker` wrote is meant for `reader`.
+bool WriterShadow::isFor(const ppx::InstructionT &maker,
+                         const ppx::InstructionT &reader, uint32_t slot) const {
+  if (maker.opcode == ppx::Opcode_load)
+    return areOfOnePart(maker, reader);
+  return isHeld[slot] || maker.micro_batch < 0 || reader.micro_batch < 0 ||
+         maker.micro_batch == reader.micro_batch;
+}
+
 std::string WriterShadow::read(uint32_t slot,
                                const ppx::InstructionT *instruction) const {
   const ppx::SlotT &s = *program->slots[slot];
@@ -48,11 +55,11 @@ std::string WriterShadow::read(uint32_t slot,
     if (writer != slot && ownerOf(writer) != ownerOf(slot))
       return "reads byte " + std::to_string(byte) + " of '" + s.name +
              "', last written through '" + program->slots[writer]->name + "'";
-    if (const ppx::InstructionT *load = loads[byte];
-        load && instruction && !areOfOnePart(*load, *instruction))
+    if (const ppx::InstructionT *maker = makers[byte];
+        maker && instruction && !isFor(*maker, *instruction, slot))
       return "reads byte " + std::to_string(byte) + " of '" + s.name +
              "' in micro-batch " + std::to_string(instruction->micro_batch) +
-             ", loaded for " + std::to_string(load->micro_batch);
+             ", written for " + std::to_string(maker->micro_batch);
   }
   return {};
 }

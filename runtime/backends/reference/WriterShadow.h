@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Watches the arena of one rank as it runs: every byte has a shadow, the slot
-// through which it was last written, and the load that wrote it, if any. A read
-// through another slot, or for another micro-batch than the loaded one, gets
-// bytes that were not meant for it. Nothing is concluded from the program's
-// text.
+// through which it was last written, and the instruction that wrote it, if any.
+// A read through another slot, or for another micro-batch than it was written
+// for, gets bytes that were not meant for it. Nothing is concluded from the
+// program's text.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_REFERENCE_WRITERSHADOW_H
@@ -24,7 +24,12 @@ class WriterShadow {
 public:
   WriterShadow(const ppx::ArtifactT &artifact, const ppx::ProgramT &program)
       : artifact(&artifact), program(&program),
-        writers(program.arena_bytes, kNobody), loads(program.arena_bytes) {}
+        writers(program.arena_bytes, kNobody), makers(program.arena_bytes),
+        isHeld(program.slots.size()) {
+    for (size_t i = 0; i < artifact.arguments.size(); ++i)
+      if (program.argument_slots[i] >= 0)
+        isHeld[size_t(program.argument_slots[i])] = true;
+  }
 
   /// `instruction` is null for the host.
   void write(uint32_t slot, const ppx::InstructionT *instruction);
@@ -34,6 +39,8 @@ public:
 private:
   bool areOfOnePart(const ppx::InstructionT &load,
                     const ppx::InstructionT &reader) const;
+  bool isFor(const ppx::InstructionT &maker, const ppx::InstructionT &reader,
+             uint32_t slot) const;
 
   static constexpr uint32_t kNobody = ~uint32_t(0);
   /// The slot that owns the memory: the whole of a part, else the slot.
@@ -44,8 +51,9 @@ private:
 
   const ppx::ArtifactT *artifact;
   const ppx::ProgramT *program;
-  std::vector<uint32_t> writers;                ///< per byte, a slot
-  std::vector<const ppx::InstructionT *> loads; ///< per byte, or null
+  std::vector<uint32_t> writers;                 ///< per byte, a slot
+  std::vector<const ppx::InstructionT *> makers; ///< per byte, or null
+  std::vector<bool> isHeld; ///< per slot: a parameter's or state's
 };
 
 } // namespace pprt::reference

@@ -190,6 +190,8 @@ static void checkArtifactInto(const ppx::ArtifactT &artifact,
 
   const size_t before = result.findings.size();
   checkPrograms(ranks, options, FindingKind::race, checkRaces, result);
+  if (result.lacksMemory)
+    return;
   const bool isOrdered = result.findings.size() == before;
   if (isOrdered)
     checkPrograms(ranks, options, FindingKind::clobber, checkContents, result);

@@ -5,8 +5,11 @@
 // In: a sound structure without races, in which slots share bytes at different
 // times. Out: a finding for each read of a byte that was not written before, or
 // that was last written through another slot. Parts and wholes count as one
-// slot. The host also reads: parameters and states, between sections. A value
-// loaded for a micro-batch may be read only for that one.
+// slot. The host also reads: parameters and states, between sections. What was
+// written for a micro-batch may be read only for that one, or for none, since
+// micro-batches take a slot in turn; what was loaded, for the same part of the
+// input over time. Running sums, which a reader also writes, and parameters and
+// states go from one to the next.
 //
 // Visits instructions in any order that respects queues and waits. Without
 // races, all conflicting accesses are ordered, so the last write to a byte is
@@ -31,7 +34,7 @@ struct Content {
   uint64_t end;
   uint32_t slot;
   std::optional<InstructionRef> writer;
-  /// Number of the part of the step that the value was loaded for.
+  /// Number of the part of the step that the value is for; 0: for all.
   uint32_t part = 0;
 };
 
@@ -42,7 +45,7 @@ class Arena {
 public:
   explicit Arena(const ppx::ProgramT &program)
       : program(program), isWhole(program.slots.size()),
-        hasParts(program.slots.size()) {
+        whole(program.slots.size()), hasParts(program.slots.size()) {
     for (const auto &slot : program.slots)
       if (slot->part_of >= 0)
         hasParts[slot->part_of] = true;
@@ -76,9 +79,9 @@ private:
   }
 
   const ppx::ProgramT &program;
-  /// By slot: all of its bytes are one interval, which is not of a part of the
-  /// step.
+  /// By slot: all of its bytes are one interval, written last as `whole` says.
   std::vector<bool> isWhole;
+  std::vector<Content> whole;
   std::vector<bool> hasParts; ///< by slot
   Contents contents;
   std::optional<Content> foreign;
@@ -96,9 +99,12 @@ private:
   void visit(const InstructionRef &ref, const ppx::InstructionT &instruction);
   std::string whatIsThere(uint32_t slot,
                           const std::optional<Content> &foreign) const;
-  uint32_t partLoadedBy(const ppx::InstructionT &instruction);
-  bool isLoadedFor(const Content &content,
-                   const ppx::InstructionT &reader) const;
+  uint32_t partWrittenBy(const ppx::InstructionT &instruction, uint32_t slot);
+  uint32_t numberOf(std::vector<int64_t> part) {
+    return parts.try_emplace(std::move(part), uint32_t(parts.size() + 1))
+        .first->second;
+  }
+  bool isFor(const Content &content, const ppx::InstructionT &reader) const;
 
   const ppx::ArtifactT &artifact;
   const ppx::ProgramT &program;
@@ -107,8 +113,9 @@ private:
   Arena arena;
   /// Numbers of parts of the step, by their axes and coordinates.
   std::map<std::vector<int64_t>, uint32_t> parts;
-  /// The slots of parameters and states.
+  /// The slots of parameters and states; by slot, whether it is one.
   std::vector<uint32_t> kept;
+  std::vector<bool> isKept;
 };
 
 } // namespace
@@ -121,7 +128,6 @@ void Arena::splitAt(uint64_t byte) {
   auto [begin, content] = *std::prev(next);
   if (begin == byte || content.end <= byte)
     return;
-  isWhole[content.slot] = false;
   std::prev(next)->second.end = byte;
   contents.emplace(byte, content);
 }
@@ -139,7 +145,8 @@ void Arena::write(uint32_t slot, std::optional<InstructionRef> writer,
     isWhole[next->second.slot] = false;
     next = contents.erase(next);
   }
-  isWhole[slot] = part == 0 && isAlone(slot);
+  isWhole[slot] = isAlone(slot);
+  whole[slot] = {end, slot, writer, part};
   if (next != contents.end() && next->first == end &&
       areOne(next->second, slot) && next->second.part == part) {
     end = next->second.end;
@@ -160,7 +167,10 @@ const std::optional<Content> *Arena::findForeign(uint32_t slot,
                                                  Predicate isMeant) {
   if (isWhole[slot]) {
     ++visited;
-    return nullptr;
+    if (isMeant(whole[slot]))
+      return nullptr;
+    foreign = whole[slot];
+    return &foreign;
   }
   const ppx::SlotT &s = *program.slots[slot];
   uint64_t at = s.offset;
@@ -182,11 +192,13 @@ const std::optional<Content> *Arena::findForeign(uint32_t slot,
 ContentCheck::ContentCheck(const Ranks &ranks, uint32_t programIndex,
                            FindingList &report)
     : artifact(ranks.artifact), program(*artifact.programs[programIndex]),
-      mesh(ranks.mesh), report(report), arena(program) {
+      mesh(ranks.mesh), report(report), arena(program),
+      isKept(program.slots.size()) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (const int32_t slot = program.argument_slots[i];
         isPersistent(*artifact.arguments[i]) && slot >= 0) {
       kept.push_back(uint32_t(slot));
+      isKept[uint32_t(slot)] = true;
       arena.write(uint32_t(slot), std::nullopt);
     }
 }
@@ -201,15 +213,18 @@ ContentCheck::whatIsThere(uint32_t slot,
     by = describe(*writer,
                   *instructionsOf(program, writer->section)[writer->index]);
   if (arena.areOne(*foreign, slot))
-    return text("expects what is loaded for its own micro-batch, got what ", by,
-                " loaded");
+    return text("expects what is written for its own micro-batch, got what ",
+                by, " wrote");
   return text("expects bytes last written through it, got what ", by,
               " wrote through '", program.slots[foreign->slot]->name, "'");
 }
 
-uint32_t ContentCheck::partLoadedBy(const ppx::InstructionT &instruction) {
+uint32_t ContentCheck::partWrittenBy(const ppx::InstructionT &instruction,
+                                     uint32_t slot) {
   if (instruction.opcode != ppx::Opcode_load)
-    return 0;
+    return instruction.micro_batch < 0 || isKept[slot]
+               ? 0
+               : numberOf({instruction.micro_batch});
   const ppx::ArgumentT &argument = *artifact.arguments[instruction.binding];
   std::vector<int64_t> part =
       partOverTime(mesh, argument, instruction.micro_batch);
@@ -217,18 +232,20 @@ uint32_t ContentCheck::partLoadedBy(const ppx::InstructionT &instruction) {
     return 0;
   for (const auto &dimension : argument.sharding)
     part.insert(part.end(), dimension->axes.begin(), dimension->axes.end());
-  return parts.try_emplace(std::move(part), uint32_t(parts.size() + 1))
-      .first->second;
+  part.push_back(-1); // no micro-batch
+  return numberOf(std::move(part));
 }
 
-bool ContentCheck::isLoadedFor(const Content &content,
-                               const ppx::InstructionT &reader) const {
+bool ContentCheck::isFor(const Content &content,
+                         const ppx::InstructionT &reader) const {
   if (content.part == 0)
     return true;
-  const ppx::InstructionT &load =
+  const ppx::InstructionT &writer =
       *instructionsOf(program, content.writer->section)[content.writer->index];
-  const ppx::ArgumentT &argument = *artifact.arguments[load.binding];
-  return partOverTime(mesh, argument, load.micro_batch) ==
+  if (writer.opcode != ppx::Opcode_load)
+    return reader.micro_batch < 0 || reader.micro_batch == writer.micro_batch;
+  const ppx::ArgumentT &argument = *artifact.arguments[writer.binding];
+  return partOverTime(mesh, argument, writer.micro_batch) ==
          partOverTime(mesh, argument, reader.micro_batch);
 }
 
@@ -241,14 +258,14 @@ void ContentCheck::visit(const InstructionRef &ref,
       if (const auto *foreign =
               arena.findForeign(access.slot, [&](const Content &content) {
                 // A running sum begins with its first micro-batch.
-                return access.writes || isLoadedFor(content, instruction);
+                return access.writes || isFor(content, instruction);
               }))
         report.add(ref, instruction,
                    text("reads '", program.slots[access.slot]->name, "'; ",
                         whatIsThere(access.slot, *foreign)));
   for (const SlotAccess &access : accesses)
     if (access.writes)
-      arena.write(access.slot, ref, partLoadedBy(instruction));
+      arena.write(access.slot, ref, partWrittenBy(instruction, access.slot));
 }
 
 void ContentCheck::checkSection(Section section) {

@@ -146,8 +146,8 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
       size_t>
       numbers;
   const ProgramList list(program);
-  for (auto [run, instruction] : llvm::zip_equal(list.runs(), written.body)) {
-    Operation *op = list.getOp(run);
+  for (auto [item, instruction] : llvm::zip_equal(list.items(), written.body)) {
+    Operation *op = list.getOp(item);
     std::optional<pprt::Message> message =
         pprt::messageOf(artifact, ranks, written, *instruction);
     if (!message || message->kind == pprt::CommunicationKind::recv ||

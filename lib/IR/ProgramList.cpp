@@ -29,7 +29,6 @@ ProgramList::ProgramList(ProgramOp program)
     unsigned begin, end;
   };
   llvm::DenseMap<StringAttr, Routine> routines; // by name
-  std::vector<int64_t> queues;                  // by instruction as written
   auto write = [&](Operation &op) {
     written.push_back(&op);
     queues.push_back(getInt(&op, "queue"));
@@ -62,18 +61,21 @@ ProgramList::ProgramList(ProgramOp program)
   }
 }
 
-QueueCounts ProgramList::getWaits(const Run &run) const {
+QueueCounts ProgramList::getWaits(const Item &item) const {
   QueueCounts waits;
-  auto call = dyn_cast<CallOp>(entries[run.entry]);
-  const ArrayRef<int64_t> base = countsBefore(run.entry);
-  const ArrayRef<int64_t> own = getWaitNumbers(getOp(run));
+  auto call = dyn_cast<CallOp>(entries[item.entry]);
+  const ArrayRef<int64_t> base = countsBefore(item.entry);
+  const ArrayRef<int64_t> own = getWaitNumbers(getOp(item));
   for (size_t i = 0; i < own.size(); i += 2)
     waits.push_back({own[i], own[i + 1] + (call ? base[own[i]] : 0)});
   if (call) {
+    // They ascend by instruction.
     ArrayRef<int64_t> triples = call.getWaits();
-    for (size_t i = 0; i < triples.size(); i += 3)
-      if (triples[i] == placeOf(run))
-        waits.push_back({triples[i + 1], triples[i + 2]});
+    const auto numbers = llvm::seq<size_t>(triples.size() / 3);
+    auto next = llvm::partition_point(
+        numbers, [&](size_t i) { return triples[3 * i] < placeOf(item); });
+    for (; next != numbers.end() && triples[3 * *next] == placeOf(item); ++next)
+      waits.push_back({triples[3 * *next + 1], triples[3 * *next + 2]});
   }
   llvm::sort(waits);
   return waits;
@@ -84,24 +86,24 @@ void ProgramList::setWaits(ArrayRef<QueueCounts> waits) {
   std::vector<llvm::SmallDenseMap<std::pair<int64_t, int64_t>, unsigned, 2>>
       within(written.size());
   std::vector<unsigned> numCalls(written.size());
-  auto isOfRoutine = [&](const Run &run) {
-    return isa<CallOp>(entries[run.entry]);
+  auto isOfRoutine = [&](const Item &item) {
+    return isa<CallOp>(entries[item.entry]);
   };
-  auto inRoutine = [&](const Run &run, std::pair<int64_t, int64_t> wait) {
-    wait.second -= countsBefore(run.entry)[wait.first];
+  auto inRoutine = [&](const Item &item, std::pair<int64_t, int64_t> wait) {
+    wait.second -= countsBefore(item.entry)[wait.first];
     return wait;
   };
-  for (auto [run, its] : llvm::zip_equal(listed, waits)) {
-    if (!isOfRoutine(run))
+  for (auto [item, its] : llvm::zip_equal(listed, waits)) {
+    if (!isOfRoutine(item))
       continue;
-    ++numCalls[run.instruction];
+    ++numCalls[item.instruction];
     for (std::pair<int64_t, int64_t> wait : its)
-      if (auto relative = inRoutine(run, wait); relative.second > 0)
-        ++within[run.instruction][relative];
+      if (auto relative = inRoutine(item, wait); relative.second > 0)
+        ++within[item.instruction][relative];
   }
-  auto isOfAllCalls = [&](const Run &run, std::pair<int64_t, int64_t> wait) {
-    return within[run.instruction].lookup(inRoutine(run, wait)) ==
-           numCalls[run.instruction];
+  auto isOfAllCalls = [&](const Item &item, std::pair<int64_t, int64_t> wait) {
+    return within[item.instruction].lookup(inRoutine(item, wait)) ==
+           numCalls[item.instruction];
   };
   Builder builder(written.empty() ? nullptr : written.front()->getContext());
   auto set = [&](Operation *op, ArrayRef<int64_t> numbers) {
@@ -110,22 +112,22 @@ void ProgramList::setWaits(ArrayRef<QueueCounts> waits) {
   std::vector<bool> isSet(written.size());
   SmallVector<int64_t> ofCall;
   for (size_t i = 0; i < listed.size(); ++i) {
-    const Run &run = listed[i];
+    const Item &item = listed[i];
     SmallVector<int64_t> own;
     for (std::pair<int64_t, int64_t> wait : waits[i]) {
-      if (!isOfRoutine(run))
+      if (!isOfRoutine(item))
         own.append({wait.first, wait.second});
-      else if (!isOfAllCalls(run, wait))
-        ofCall.append({placeOf(run), wait.first, wait.second});
-      else if (auto relative = inRoutine(run, wait); !isSet[run.instruction])
+      else if (!isOfAllCalls(item, wait))
+        ofCall.append({placeOf(item), wait.first, wait.second});
+      else if (auto relative = inRoutine(item, wait); !isSet[item.instruction])
         own.append({relative.first, relative.second});
     }
-    if (!isSet[run.instruction])
-      set(getOp(run), own);
-    isSet[run.instruction] = true;
-    if (isOfRoutine(run) &&
-        (i + 1 == listed.size() || listed[i + 1].entry != run.entry)) {
-      set(entries[run.entry], ofCall);
+    if (!isSet[item.instruction])
+      set(getOp(item), own);
+    isSet[item.instruction] = true;
+    if (isOfRoutine(item) &&
+        (i + 1 == listed.size() || listed[i + 1].entry != item.entry)) {
+      set(entries[item.entry], ofCall);
       ofCall.clear();
     }
   }

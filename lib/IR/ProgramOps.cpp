@@ -10,9 +10,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "pp/IR/Kernel.h"
 #include "pp/IR/Values.h"
+#include "pp/Schedule/Schedule.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include <limits>
 
 using namespace mlir;
 using namespace pp;
@@ -50,34 +50,50 @@ static StringRef findSlotFault(Operation &op, size_t count) {
       .Default([](Operation *) { return StringRef(); });
 }
 
-/// Checks the numbers by which an instruction refers to others (program_c2).
-/// The program is verified before its instructions, so incomplete instructions
-/// are left to their verifiers.
-static LogicalResult verifyInstruction(Operation &op, int64_t slots,
-                                       int64_t queues) {
-  auto slotNumbers = op.getAttrOfType<DenseI64ArrayAttr>("slots");
-  auto queueNumber = op.getAttrOfType<IntegerAttr>("queue");
-  auto waitNumbers = op.getAttrOfType<DenseI64ArrayAttr>("waits");
-  if (!slotNumbers || !queueNumber || !waitNumbers)
+/// Checks that `number` is from 0 on and below `bound` (constraint `label`).
+static LogicalResult expectBelow(Operation *op, StringRef what, int64_t number,
+                                 int64_t bound, StringRef label) {
+  if (number >= 0 && number < bound)
     return success();
+  return op->emitOpError() << "expects " << what << " below " << bound
+                           << ", got " << number << " (" << label << ")";
+}
+
+/// Artifacts count what a queue has completed in 32 bits.
+constexpr int64_t kCounts = int64_t(1) << 32;
+
+/// Checks the numbers by which an instruction refers to others (program_c2).
+static LogicalResult verifyInstruction(Operation &op, int64_t slots,
+                                       int64_t queues, bool isOfRoutine) {
+  constexpr StringLiteral label = "program_c2";
+  ArrayRef<int64_t> slotNumbers = op.getAttrOfType<DenseI64ArrayAttr>("slots");
   if (StringRef fault = findSlotFault(op, slotNumbers.size()); !fault.empty())
-    return op.emitOpError() << "expects " << fault << ", got ["
-                            << slotNumbers.asArrayRef() << "] (program_c3)";
-  for (int64_t slot : slotNumbers.asArrayRef())
-    if (slot < 0 || slot >= slots)
-      return op.emitOpError() << "expects slots below " << slots << ", got "
-                              << slot << " (program_c2)";
-  SmallVector<int64_t> used{queueNumber.getInt()};
-  ArrayRef<int64_t> waits = waitNumbers.asArrayRef();
+    return op.emitOpError() << "expects " << fault << ", got [" << slotNumbers
+                            << "] (program_c3)";
+  for (int64_t slot : slotNumbers)
+    if (failed(expectBelow(&op, "slots", slot, slots, label)))
+      return failure();
+  auto getInt = [&](StringRef name) {
+    return op.getAttrOfType<IntegerAttr>(name).getInt();
+  };
+  const int64_t microBatch = getInt("micro_batch");
+  if (isOfRoutine && microBatch != -1)
+    return op.emitOpError() << "expects no micro-batch in a routine, whose "
+                               "calls have one, got "
+                            << microBatch << " (program_c2)";
+  if (microBatch != -1 && failed(expectBelow(&op, "a micro-batch", microBatch,
+                                             schedule::maxMicroBatches, label)))
+    return failure();
+  ArrayRef<int64_t> waits = op.getAttrOfType<DenseI64ArrayAttr>("waits");
   if (waits.size() % 2)
     return op.emitOpError() << "expects pairs of a queue and a count, got ["
                             << waits << "] (program_c2)";
+  if (failed(expectBelow(&op, "queues", getInt("queue"), queues, label)))
+    return failure();
   for (size_t index = 0; index < waits.size(); index += 2)
-    used.push_back(waits[index]);
-  for (int64_t queue : used)
-    if (queue < 0 || queue >= queues)
-      return op.emitOpError() << "expects queues below " << queues << ", got "
-                              << queue << " (program_c2)";
+    if (failed(expectBelow(&op, "queues", waits[index], queues, label)) ||
+        failed(expectBelow(&op, "a count", waits[index + 1], kCounts, label)))
+      return failure();
   return success();
 }
 
@@ -88,29 +104,31 @@ verifyCall(CallOp call, const llvm::StringMap<int64_t> &sizes, int64_t queues) {
   if (routine == sizes.end())
     return call.emitOpError() << "expects the name of a routine, got \""
                               << call.getRoutine() << "\" (program_c4)";
-  auto expectBelow = [&](StringRef what, int64_t number,
-                         int64_t bound) -> LogicalResult {
-    if (number >= 0 && number < bound)
-      return success();
-    return call.emitOpError() << "expects " << what << " below " << bound
-                              << ", got " << number << " (program_c4)";
-  };
-  if (failed(expectBelow("a micro-batch", call.getMicroBatch(),
-                         std::numeric_limits<int32_t>::max())))
+  constexpr StringLiteral label = "program_c4";
+  if (failed(expectBelow(call, "a micro-batch", call.getMicroBatch(),
+                         schedule::maxMicroBatches, label)))
     return failure();
   ArrayRef<int64_t> waits = call.getWaits();
   if (waits.size() % 3)
     return call.emitOpError()
            << "expects triples of an instruction, a queue and a count, got ["
            << waits << "] (program_c4)";
-  for (size_t index = 0; index < waits.size(); index += 3)
-    if (failed(expectBelow("an instruction", waits[index], routine->second)) ||
-        failed(expectBelow("a queue", waits[index + 1], queues)))
+  for (size_t index = 0; index < waits.size(); index += 3) {
+    if (failed(expectBelow(call, "an instruction", waits[index],
+                           routine->second, label)) ||
+        failed(expectBelow(call, "queues", waits[index + 1], queues, label)) ||
+        failed(expectBelow(call, "a count", waits[index + 2], kCounts, label)))
       return failure();
+    if (index > 0 && waits[index] < waits[index - 3])
+      return call.emitOpError()
+             << "expects the waits of an instruction behind those of the ones "
+                "before it, got ["
+             << waits << "] (program_c4)";
+  }
   return success();
 }
 
-LogicalResult ProgramOp::verify() {
+LogicalResult ProgramOp::verifyRegions() {
   if (getMain() != "main")
     return emitOpError("expects main to be @main, got @") << getMain();
   if (failed(verifyRegion(getSlots(), "a pp.slot",
@@ -127,7 +145,9 @@ LogicalResult ProgramOp::verify() {
     if (failed(verifyRegion(list, expected, isExpected)))
       return failure();
     for (Operation &op : list.getOps())
-      if (!isa<CallOp>(op) && failed(verifyInstruction(op, slots, queues)))
+      if (!isa<CallOp>(op) &&
+          failed(verifyInstruction(op, slots, queues,
+                                   isa<RoutineOp>(list.getParentOp()))))
         return failure();
     return success();
   };
@@ -195,11 +215,13 @@ LogicalResult SlotOp::verify() {
                             "the dialect knows, got "
                          << getType() << " (slot_c1)";
   const int64_t copies = getCopies(), places = getOffsets().size();
-  if (copies < 1 || (places != 0 && places != copies))
-    return emitOpError() << "expects at least one copy, and an offset of each "
-                            "or none, got "
-                         << copies << " copies and " << places
-                         << " offsets (slot_c3)";
+  const int64_t most = getArgument() ? 1 : schedule::maxMicroBatches;
+  if (copies < 1 || copies > most)
+    return emitOpError() << "expects between 1 and " << most << " copies, got "
+                         << copies << " (slot_c3)";
+  if (places != 0 && places != copies)
+    return emitOpError() << "expects an offset of each of " << copies
+                         << " copies or none, got " << places << " (slot_c3)";
   return success();
 }
 

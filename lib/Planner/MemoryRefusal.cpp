@@ -16,7 +16,7 @@ using namespace pp;
 
 InFlightDiagnostic pp::refuseLimit(func::FuncOp main, int64_t limit,
                                    StringRef choice, ArrayRef<int64_t> peaks,
-                                   StringRef needs, StringRef advice) {
+                                   StringRef advice) {
   InFlightDiagnostic error = main.emitError("memory-limit=")
                              << pprt::printLimit(limit) << " is met by no "
                              << choice << " that was tried: ";
@@ -25,7 +25,7 @@ InFlightDiagnostic pp::refuseLimit(func::FuncOp main, int64_t limit,
     if (peak <= limit)
       continue;
     error << (isFirst ? "" : ", ") << "a rank of position " << position << " "
-          << needs << " " << pprt::printLimit(peak);
+          << "needs " << pprt::printLimit(peak) << " in the leanest";
     isFirst = false;
   }
   error << "; raise the limit, " << advice

@@ -16,13 +16,12 @@
 namespace pp {
 
 /// Reports at `main`, with the exit code of too little memory, that `limit`
-/// bytes are met by no `choice`: which of the positions' `peaks` exceed it, of
-/// which `needs` says what they are. `advice` is what to do beside raising the
-/// limit and splitting more.
+/// bytes are met by no `choice`: which of the positions' `peaks` in the leanest
+/// that was tried exceed it. `advice` is what to do beside raising the limit
+/// and splitting more.
 mlir::InFlightDiagnostic refuseLimit(mlir::func::FuncOp main, int64_t limit,
                                      llvm::StringRef choice,
                                      llvm::ArrayRef<int64_t> peaks,
-                                     llvm::StringRef needs,
                                      llvm::StringRef advice = "");
 
 } // namespace pp

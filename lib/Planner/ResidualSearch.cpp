@@ -203,8 +203,7 @@ FailureOr<std::vector<StageResiduals>> ResidualSearch::run() {
     return failure();
   if (llvm::any_of(findLeastPeaks(),
                    [&](int64_t peak) { return peak > limit; }))
-    return refuseLimit(main, limit, "choice of what is kept", findLeastPeaks(),
-                       "needs at least");
+    return refuseLimit(main, limit, "choice of what is kept", findLeastPeaks());
   std::vector<StageResiduals> chosen;
   for (Stage &stage : stages)
     chosen.push_back(std::move(*stage.best));

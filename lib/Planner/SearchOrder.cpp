@@ -116,7 +116,8 @@ private:
   std::optional<FoundSchedule> search(StageLayout &layout,
                                       bool isLimited = false);
   bool isLowered(const StageLayout &layout) const;
-  bool isBetter(double seconds, int64_t peak) const;
+  void offer(const StageLayout &layout, schedule::Schedule order,
+             double seconds, int64_t peak);
   bool tryOrder(StageLayout &layout, schedule::Schedule order);
   void takeTimes(StageLayout &layout, const schedule::Schedule &order);
   void searchFromNamed(StageLayout &layout);
@@ -256,12 +257,17 @@ ChosenOrder OrderTrials::take(const StageLayout &layout,
   return chosen;
 }
 
-bool OrderTrials::isBetter(double seconds, int64_t peak) const {
-  if (!best)
-    return true;
-  const double most = best->stepSeconds * (1 + kSameTime);
-  return seconds * (1 + kSameTime) < best->stepSeconds ||
-         (seconds <= most && peak < bestPeak);
+/// Keeps the order if none is better; `peak` is the largest of a position.
+void OrderTrials::offer(const StageLayout &layout, schedule::Schedule order,
+                        double seconds, int64_t peak) {
+  if (best) {
+    const double most = best->stepSeconds * (1 + kSameTime);
+    const bool isFaster = seconds * (1 + kSameTime) < best->stepSeconds;
+    if (!isFaster && (seconds > most || peak >= bestPeak))
+      return;
+  }
+  best = take(layout, std::move(order), seconds);
+  bestPeak = peak;
 }
 
 /// Whether the order can be lowered and keeps the limit.
@@ -282,11 +288,9 @@ bool OrderTrials::tryOrder(StageLayout &layout, schedule::Schedule order) {
   if (leastPeaks.empty() ||
       *llvm::max_element(lowered->peakBytes) < *llvm::max_element(leastPeaks))
     leastPeaks = lowered->peakBytes;
-  const int64_t largest = *llvm::max_element(lowered->peakBytes);
-  if (isFitting && isBetter(lowered->stepSeconds, largest)) {
-    best = take(layout, std::move(order), lowered->stepSeconds);
-    bestPeak = largest;
-  }
+  if (isFitting)
+    offer(layout, std::move(order), lowered->stepSeconds,
+          *llvm::max_element(lowered->peakBytes));
   return isFitting;
 }
 
@@ -324,8 +328,10 @@ void OrderTrials::searchFromNamed(StageLayout &layout) {
   if (isLowered(layout)) {
     if (!best || found->seconds <= kMayBeBest * best->stepSeconds)
       tryOrder(layout, std::move(found->schedule));
-  } else if (!best || found->seconds < best->stepSeconds) {
-    best = take(layout, std::move(found->schedule), found->seconds);
+  } else {
+    const int64_t peak =
+        *llvm::max_element(peakBytes(layout.placement, found->schedule));
+    offer(layout, std::move(found->schedule), found->seconds, peak);
   }
 }
 
@@ -351,10 +357,10 @@ FailureOr<ChosenOrder> OrderTrials::run() {
   if (best)
     return std::move(*best);
   if (!leastPeaks.empty())
-    return refuseLimit(
-        main, limit, "order of actions", leastPeaks, "needs in the leanest",
-        plan.getWord(PlanKey::Remat) == "auto" ? ""
-                                               : "let remat=auto meet it, ");
+    return refuseLimit(main, limit, "order of actions", leastPeaks,
+                       plan.getWord(PlanKey::Remat) == "auto"
+                           ? ""
+                           : "let remat=auto meet it, ");
   // What keeps each order from being lowered is not its order: it is reported
   // when the module is lowered in any.
   return take(layouts.front(),

@@ -189,8 +189,8 @@ static ProgramMemory describe(const ppx::ArtifactT &artifact,
                               const ppx::ProgramT &program) {
   ProgramMemory memory;
   memory.name = program.name;
-  memory.use = memoryOf(artifact, program);
   const SlotLives lives = livesOf(artifact, program);
+  memory.use = memoryOf(program, lives);
   measureUnused(program, lives, memory);
   memory.curve = measureCurve(program, lives);
   if (program.body.empty())

@@ -31,6 +31,30 @@ pp::predict::keysOfPlan(const std::string &plan) {
   return keys;
 }
 
+/// MLIR writes other than printable ASCII as `\C3`, and `\` as `\\`.
+static std::string unescape(const std::string &text) {
+  const auto digitOf = [&](size_t at) {
+    const char c = at < text.size() ? text[at] : ' ';
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
+  };
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int high = digitOf(i + 1), low = digitOf(i + 2);
+    if (text[i] != '\\') {
+      result += text[i];
+    } else if (high >= 0 && low >= 0) {
+      result += char(16 * high + low);
+      i += 2;
+    } else if (i + 1 < text.size()) {
+      result += text[++i];
+    }
+  }
+  return result;
+}
+
 std::string pp::predict::quotedInPlan(const std::string &plan,
                                       const std::string &key) {
   const std::map<std::string, std::string> keys = keysOfPlan(plan);
@@ -38,5 +62,5 @@ std::string pp::predict::quotedInPlan(const std::string &plan,
   if (found == keys.end() || found->second.size() < 2 ||
       found->second.front() != '"')
     return "";
-  return found->second.substr(1, found->second.size() - 2);
+  return unescape(found->second.substr(1, found->second.size() - 2));
 }

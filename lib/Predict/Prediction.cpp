@@ -219,7 +219,7 @@ Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
     prediction.programs.push_back(describe(artifact, mesh, i, durations));
 
   const Players players = Players::classes(artifact, mesh);
-  const std::optional<Timeline> timeline = timelineOf(players, durations);
+  std::optional<Timeline> timeline = timelineOf(players, durations);
   if (!timeline)
     return prediction;
   for (const std::vector<Span> &spans : *timeline)
@@ -229,6 +229,6 @@ Prediction pp::predict::predict(const ppx::ArtifactT &artifact,
   addSchedule(players, *timeline, prediction);
   addClasses(players, *timeline, prediction);
   prediction.criticalPath = findCriticalPath(players, *timeline);
-  prediction.instructions = *timeline;
+  prediction.instructions = std::move(*timeline);
   return prediction;
 }

@@ -38,8 +38,8 @@ std::string pp::predict::opKind(const std::string &op) {
 ValueUses::ValueUses(const ppx::ArtifactT &artifact,
                      const ppx::ProgramT &program, const SlotLives &lives)
     : artifact(artifact), program(program), lives(lives),
-      isLive(lives.atPeak(program)), uses(program.slots.size()),
-      places(program.slots.size()), isModels(program.slots.size()) {
+      uses(program.slots.size()), places(program.slots.size()),
+      isModels(program.slots.size()) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (program.argument_slots[i] >= 0)
       isModels[program.argument_slots[i]] = artifact.arguments[i]->is_models;
@@ -77,12 +77,12 @@ void ValueUses::add(size_t index) {
       accessesOf(artifact, *program.body[index]);
   if (index <= lives.peak)
     addNames(*program.body[index], accesses);
-  for (SlotAccess access : accesses) {
-    const int32_t whole = program.slots[access.slot]->part_of;
-    const uint32_t slot = whole < 0 ? access.slot : uint32_t(whole);
-    if (!isLive[slot])
+  for (size_t i = 0; i < accesses.size(); ++i) {
+    const SlotAccess access = accesses[i];
+    const SlotLife &life = lives.all[lives.touched[index][i]];
+    if (!life.contains(lives.peak))
       continue;
-    Uses &its = uses[slot];
+    Uses &its = uses[life.slot];
     its.writes += access.writes;
     if (index <= lives.peak) {
       if (access.writes)
@@ -157,8 +157,7 @@ std::string ValueUses::untilRead(const Uses &its) const {
 
 std::string ValueUses::nameOf(const ppx::SlotT &slot, const Uses &its,
                               uint32_t number) const {
-  const bool isArgument = slot.slot_class == ppx::SlotClass_parameter ||
-                          slot.slot_class == ppx::SlotClass_optimizer ||
+  const bool isArgument = livesThroughStep(slot.slot_class) ||
                           slot.slot_class == ppx::SlotClass_input;
   if (isArgument || its.maker == none || !places[number])
     return slot.name;
@@ -225,8 +224,7 @@ LiveValue ValueUses::describe(uint32_t number) const {
   value.bytes = slot.bytes;
   value.name = nameOf(slot, its, number);
   value.reason = reasonOf(slot, its, number);
-  const bool isHeld = slot.slot_class == ppx::SlotClass_parameter ||
-                      slot.slot_class == ppx::SlotClass_optimizer;
+  const bool isHeld = livesThroughStep(slot.slot_class);
   if (!isHeld && its.maker != none)
     value.op = opOf(artifact, *program.body[its.maker]);
   if (!isHeld && its.lastReader != none)

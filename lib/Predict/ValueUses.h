@@ -53,7 +53,6 @@ private:
   const pprt::ppx::ArtifactT &artifact;
   const pprt::ppx::ProgramT &program;
   const pprt::SlotLives &lives;
-  const std::vector<bool> isLive; ///< by slot: at the peak
   /// By slot.
   std::vector<Uses> uses;
   /// The places of values at the peak.

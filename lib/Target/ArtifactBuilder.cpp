@@ -282,20 +282,20 @@ LogicalResult ArtifactBuilder::addBody(const ProgramList &list,
   // waits.
   std::vector<std::unique_ptr<ppx::InstructionT>> converted(
       list.instructions().size());
-  for (const ProgramList::Run &run : list.runs()) {
-    std::unique_ptr<ppx::InstructionT> &written = converted[run.instruction];
+  for (const ProgramList::Item &item : list.items()) {
+    std::unique_ptr<ppx::InstructionT> &written = converted[item.instruction];
     if (!written) {
-      auto instruction = convert(*list.getOp(run));
+      auto instruction = convert(*list.getOp(item));
       if (failed(instruction))
         return failure();
       written = std::move(*instruction);
     }
     auto instruction = std::make_unique<ppx::InstructionT>(*written);
-    instruction->micro_batch = run.microBatch;
+    instruction->micro_batch = item.microBatch;
     for (uint32_t &slot : instruction->arguments)
-      slot = list.getCopy(slot, run.microBatch);
+      slot = list.getCopy(slot, item);
     instruction->waits.clear();
-    for (auto [queue, count] : list.getWaits(run))
+    for (auto [queue, count] : list.getWaits(item))
       instruction->waits.emplace_back(queue, count);
     body.push_back(std::move(instruction));
   }
@@ -339,7 +339,7 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
       if (failed(instruction))
         return failure();
       for (uint32_t &slot : (*instruction)->arguments)
-        slot = list.getFirstCopy(slot);
+        slot = list.getCopy(slot, (*instruction)->micro_batch);
       section.push_back(std::move(*instruction));
     }
     return success();

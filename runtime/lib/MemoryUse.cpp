@@ -10,6 +10,7 @@
 #include "pprt/SlotAccesses.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace pprt;
 
@@ -59,7 +60,8 @@ class LivesOfBody {
 public:
   explicit LivesOfBody(const ppx::ProgramT &program)
       : program(program), current(program.slots.size(), kNone),
-        hasOne(program.slots.size()) {
+        hasOne(program.slots.size()),
+        readAt(program.slots.size(), std::numeric_limits<size_t>::max()) {
     for (uint32_t slot = 0; slot < program.slots.size(); ++slot) {
       const bool isHeld = livesThroughStep(program.slots[slot]->slot_class);
       if (const uint32_t whole = wholeSlot(program, slot);
@@ -71,12 +73,12 @@ public:
   }
 
   void visit(size_t index, const std::vector<SlotAccess> &accesses) {
+    for (const SlotAccess &access : accesses)
+      if (access.reads)
+        readAt[access.slot] = index;
     for (const SlotAccess &access : accesses) {
       const uint32_t slot = wholeSlot(program, access.slot);
-      const bool isRead = std::any_of(
-          accesses.begin(), accesses.end(), [&](const SlotAccess &other) {
-            return other.slot == access.slot && other.reads;
-          });
+      const bool isRead = readAt[access.slot] == index;
       if (current[slot] == kNone || (!isRead && !hasOne[slot]))
         current[slot] = begin(slot, index, index);
     }
@@ -101,6 +103,7 @@ private:
   const ppx::ProgramT &program;
   std::vector<uint32_t> current; ///< by slot
   std::vector<bool> hasOne;      ///< by slot: one value throughout
+  std::vector<size_t> readAt;    ///< by slot: the last instruction that reads
 };
 
 } // namespace
@@ -126,9 +129,12 @@ std::vector<bool> SlotLives::atPeak(const ppx::ProgramT &program) const {
 
 MemoryUse pprt::memoryOf(const ppx::ArtifactT &artifact,
                          const ppx::ProgramT &program) {
+  return memoryOf(program, livesOf(artifact, program));
+}
+
+MemoryUse pprt::memoryOf(const ppx::ProgramT &program, const SlotLives &lives) {
   MemoryUse use;
   use.peak = program.arena_bytes;
-  const SlotLives lives = livesOf(artifact, program);
   for (const SlotLife &life : lives.all)
     if (life.contains(lives.peak))
       columnOf(program.slots[life.slot]->slot_class, use) +=

@@ -124,7 +124,7 @@ def check_words(model):
             (["--memory-limit=1G", "--fit"], 2, "got a module with a plan of its own", "planned.mlir"),
             (["--memory-limit=1G", "--fit"], 2, "got the artifact p.ppx", "p.ppx"),
             (["--memory-limit=9K", "--fit", "--parallelize=remat=auto memory-limit=9K"], 4,
-             "needs at least .*; --fit finds no keys")):
+             "in the leanest.*; --fit finds no keys")):
         done = model.run(*options, source=source[0] if source else "m.mlir")
         if done.returncode != code or not re.search(word, done.stderr) or done.stdout:
             yield f"{options}: expects {code} and '{word}', got {done}"

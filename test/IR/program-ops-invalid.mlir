@@ -100,7 +100,7 @@ pp.program @program_c4_micro_batch ranks [0] arena 64 slots {
   }
 } setup {
 } body {
-  // expected-error@+1 {{expects a micro-batch below 2147483647, got -1 (program_c4)}}
+  // expected-error@+1 {{expects a micro-batch below 65536, got -1 (program_c4)}}
   pp.call "0F" for -1 after []
 } teardown {
 }
@@ -136,8 +136,84 @@ pp.program @program_c4_instruction ranks [0] arena 64 slots {
 
 // -----
 
+pp.program @program_c4_queue ranks [0] arena 64 slots {
+  pp.slot "x" activation at 0 : tensor<4xf32>
+} queues {
+  pp.queue "compute" compute
+} routines {
+  pp.routine "0F" {
+    pp.load argument 0 [0] on 0 after [] as forward 0
+    pp.emit output 0 [0] on 0 after [] as forward 0
+  }
+} setup {
+} body {
+  // expected-error@+1 {{expects queues below 1, got 1 (program_c4)}}
+  pp.call "0F" for 0 after [0, 1, 1]
+} teardown {
+}
+
+// -----
+
+pp.program @program_c4_order ranks [0] arena 64 slots {
+  pp.slot "x" activation at 0 : tensor<4xf32>
+} queues {
+  pp.queue "compute" compute
+} routines {
+  pp.routine "0F" {
+    pp.load argument 0 [0] on 0 after [] as forward 0
+    pp.emit output 0 [0] on 0 after [] as forward 0
+  }
+} setup {
+} body {
+  // expected-error@+1 {{expects the waits of an instruction behind those of the ones before it, got [1, 0, 1, 0, 0, 1] (program_c4)}}
+  pp.call "0F" for 0 after [1, 0, 1, 0, 0, 1]
+} teardown {
+}
+
+// -----
+
+pp.program @program_c2_micro_batch ranks [0] arena 64 slots {
+  pp.slot "x" activation at 0 : tensor<4xf32>
+} queues {
+  pp.queue "compute" compute
+} routines {
+  pp.routine "0F" {
+    // expected-error@+1 {{expects no micro-batch in a routine, whose calls have one, got 3 (program_c2)}}
+    pp.load argument 0 [0] on 0 after [] as forward 0 3
+  }
+} setup {
+} body {
+} teardown {
+}
+
+// -----
+
+pp.program @program_c2_count ranks [0] arena 64 slots {
+  pp.slot "x" activation at 0 : tensor<4xf32>
+} queues {
+  pp.queue "compute" compute
+} setup {
+} body {
+  // expected-error@+1 {{expects a count below 4294967296, got -1 (program_c2)}}
+  pp.load argument 0 [0] on 0 after [0, -1] as forward 0 0
+} teardown {
+}
+
+// -----
+
+pp.program @slot_c3_argument ranks [0] arena 64 slots {
+  // expected-error@+1 {{expects between 1 and 1 copies, got 2 (slot_c3)}}
+  pp.slot "x" parameter at [0, 64] argument 0 : tensor<4xf32>
+} queues {
+} setup {
+} body {
+} teardown {
+}
+
+// -----
+
 pp.program @slot_c3 ranks [0] arena 64 slots {
-  // expected-error@+1 {{expects at least one copy, and an offset of each or none, got 0 copies and 0 offsets (slot_c3)}}
+  // expected-error@+1 {{expects between 1 and 65536 copies, got 0 (slot_c3)}}
   pp.slot "x" activation at -1 copies 0 : tensor<4xf32>
 } queues {
 } setup {
@@ -284,5 +360,34 @@ pp.program @gate_c1 ranks [0] arena 64 slots {
 } body {
   // expected-error@+1 {{expects 3 slots for @kernel, got 2 (gate_c1)}}
   pp.gate @kernel [0, 0] on 0 after []
+} teardown {
+}
+
+// -----
+
+// Incomplete, as the generic form may be.
+"pp.program"() <{sym_name = "incomplete", ranks = array<i64: 0>, arena_bytes = 0 : i64}> ({
+^bb0:
+}, {
+^bb0:
+}, {
+^bb0:
+}, {
+^bb0:
+}, {
+  // expected-error@+1 {{requires attribute 'micro_batch'}}
+  "pp.call"() : () -> ()
+}, {
+^bb0:
+}) : () -> ()
+
+// -----
+
+pp.program @slot_c3_offsets ranks [0] arena 64 slots {
+  // expected-error@+1 {{expects an offset of each of 3 copies or none, got 2 (slot_c3)}}
+  "pp.slot"() <{name = "x", slot_class = #pp<slot_class activation>, offsets = array<i64: 0, 64>, copies = 3 : i64, type = tensor<4xf32>}> : () -> ()
+} queues {
+} setup {
+} body {
 } teardown {
 }

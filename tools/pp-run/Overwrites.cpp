@@ -78,7 +78,10 @@ static bool isInCheckpoint(const std::string &folder,
 
 NamedFile pp::run::tableOf(const std::string &plan) {
   NamedFile table{"the schedule", pp::predict::quotedInPlan(plan, "schedule")};
-  if (std::filesystem::path(table.path).extension() != ".csv")
+  const std::string suffix = ".csv";
+  if (table.path.size() < suffix.size() ||
+      table.path.compare(table.path.size() - suffix.size(), suffix.npos,
+                         suffix) != 0)
     table.path.clear();
   return table;
 }

@@ -222,7 +222,7 @@ Status prepareProgram(Options &options, World &world, Source &source,
     status = loaded.status();
     if (loaded) {
       source = std::move(*loaded);
-      if (source.program.artifact)
+      if (source.module && source.program.artifact)
         status =
             checkOverwrites(options, tableOf(source.program.artifact->plan));
       if (status.ok() && !source.unmet.ok())

@@ -24,7 +24,7 @@ public:
   explicit ProgramList(ProgramOp program);
 
   /// An instruction as it runs, for a micro-batch or (-1) none.
-  struct Run {
+  struct Item {
     unsigned instruction; ///< index into instructions()
     int microBatch;
     unsigned entry; ///< the op of the body: itself, or the call
@@ -32,24 +32,28 @@ public:
 
   /// The instructions as they are written: those of the body and of routines.
   llvm::ArrayRef<mlir::Operation *> instructions() const { return written; }
-  llvm::ArrayRef<Run> runs() const { return listed; }
-  mlir::Operation *getOp(const Run &run) const {
-    return written[run.instruction];
+  llvm::ArrayRef<Item> items() const { return listed; }
+  mlir::Operation *getOp(const Item &item) const {
+    return written[item.instruction];
   }
+  int64_t getQueue(const Item &item) const { return queues[item.instruction]; }
 
   /// Copies of slots are numbered, those of one slot in a row.
   int64_t getNumCopies() const { return firstCopies.back(); }
   int64_t getNumSlots() const { return firstCopies.size() - 1; }
   int64_t getFirstCopy(int64_t slot) const { return firstCopies[slot]; }
+  int64_t getCopy(int64_t slot, const Item &item) const {
+    return getCopy(slot, item.microBatch);
+  }
   int64_t getCopy(int64_t slot, int64_t microBatch) const {
     const int64_t first = firstCopies[slot],
                   count = firstCopies[slot + 1] - first;
     return first + (microBatch > 0 ? microBatch % count : 0);
   }
 
-  /// What a run waits for, counted from the beginning of the body.
-  QueueCounts getWaits(const Run &run) const;
-  /// Writes what each of runs() waits for into instructions and calls: what
+  /// What an item waits for, counted from the beginning of the body.
+  QueueCounts getWaits(const Item &item) const;
+  /// Writes what each of items() waits for into instructions and calls: what
   /// all calls of a routine wait for within it becomes the routine's.
   void setWaits(llvm::ArrayRef<QueueCounts> waits);
 
@@ -58,12 +62,13 @@ private:
     return llvm::ArrayRef(before).slice(entry * numQueues, numQueues);
   }
   /// Where an instruction is in its routine.
-  int64_t placeOf(const Run &run) const {
-    return run.instruction - firstOfEntry[run.entry];
+  int64_t placeOf(const Item &item) const {
+    return item.instruction - firstOfEntry[item.entry];
   }
 
   std::vector<mlir::Operation *> written;
-  std::vector<Run> listed;
+  std::vector<int64_t> queues; ///< of `written`
+  std::vector<Item> listed;
   std::vector<int64_t> firstCopies; ///< by slot, and behind the last
   std::vector<mlir::Operation *> entries;
   std::vector<unsigned> firstOfEntry; ///< index into `written`

@@ -24,9 +24,9 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
     the symbol keeps the function alive.
     Constraints:
     - (program_c1) `slots` holds slots, `queues` queues, `routines` routines of instructions, every section instructions, and `body` calls, too.
-    - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count.
+    - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count of 32 bits; an instruction of a routine has no micro-batch.
     - (program_c3) send, recv, load and emit name one slot, copy two, step none, flag at least one, collective as many to read as to write.
-    - (program_c4) routines have names of their own; a call has that of one, a micro-batch from 0 on, and for its waits instructions and queues that exist.
+    - (program_c4) routines have names of their own; a call has that of one, a micro-batch that a schedule may have, and for its waits, instruction by instruction, instructions and queues that exist.
 
     ```mlir
     pp.program @stage0 ranks [0, 1] arena 4096 slots {
@@ -50,7 +50,7 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
     custom<Routines>($routines) `setup` custom<Section>($setup) `body` custom<Section>($body)
     `teardown` custom<Section>($teardown)
   }];
-  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -62,7 +62,7 @@ def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods
     Constraints:
     - (slot_c1) `type` is a tensor of static shape of elements that the dialect knows.
     - (slot_c2) `argument` is an argument of @main of this type.
-    - (slot_c3) there is at least one copy, and no offset or one of each copy.
+    - (slot_c3) there is a copy, at most one for each micro-batch that a schedule may have, and of an argument only one; there is no offset, or one of each copy.
 
     ```mlir
     pp.slot "fused_2" activation at 4096 : tensor<4x8xf32>

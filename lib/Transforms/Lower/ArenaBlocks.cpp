@@ -51,9 +51,8 @@ ArenaBlocks pp::formBlocks(ArrayRef<CopyLifetime> slots, int64_t period) {
       continue;
     size_t place = blocks.size();
     if (period > 0 && slot.pattern >= 0)
-      place =
-          shared.try_emplace({slot.pattern, slot.microBatch % period}, place)
-              .first->second;
+      place = shared.try_emplace({slot.pattern, slot.copy % period}, place)
+                  .first->second;
     if (place == blocks.size())
       blocks.push_back({{},
                         {},
@@ -96,7 +95,7 @@ int64_t pp::findPeriod(ArrayRef<CopyLifetime> slots) {
       while (ends[ended] < slot->first)
         ++ended;
       most = std::max<int64_t>(most, started + 1 - ended);
-      numMicroBatches = std::max(numMicroBatches, slot->microBatch + 1);
+      numMicroBatches = std::max(numMicroBatches, slot->copy + 1);
     }
   }
   auto isPeriod = [&](int64_t period) {
@@ -104,7 +103,7 @@ int64_t pp::findPeriod(ArrayRef<CopyLifetime> slots) {
     for (const auto &[pattern, alike] : patterns) {
       last.assign(period, -1);
       for (const CopyLifetime *slot : alike) {
-        int64_t &end = last[slot->microBatch % period];
+        int64_t &end = last[slot->copy % period];
         if (slot->first <= end)
           return false;
         end = slot->last;

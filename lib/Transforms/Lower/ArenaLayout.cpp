@@ -33,28 +33,34 @@ int64_t pp::findMostLive(ArrayRef<CopyLifetime> slots, int64_t alignment) {
   return most;
 }
 
-/// Places `slots` and returns their end; kNoLayout if each layout that was
-/// found ends with scratch memory. At most `live` bytes live at once, behind
-/// `base` others.
-static int64_t place(ArrayRef<CopyLifetime> slots, int64_t live, int64_t base,
-                     ArenaBlocks &blocks) {
+/// Places `slots`; the end is kNoLayout if each layout that was found ends with
+/// scratch memory. At most `live` bytes live at once, behind `base` others.
+static ArenaLayout place(ArrayRef<CopyLifetime> slots, int64_t live,
+                         int64_t base, ArenaBlocks &blocks) {
   constexpr size_t few = 4096, most = 12288;
   constexpr int64_t steps = int64_t(1) << 24;
   const int64_t goal = live + (base + live) / 256;
-  blocks = formBlocks(slots, findPeriod(slots));
-  if (blocks.size() <= few)
-    return placeBySearch(blocks, goal, steps);
+  const int64_t period = findPeriod(slots);
+  blocks = formBlocks(slots, period);
+  int64_t inTurns = kNoLayout;
+  if (blocks.size() <= few) {
+    inTurns = placeBySearch(blocks, goal, steps);
+    if (inTurns <= goal || period == 0)
+      return {inTurns, period};
+  }
   ArenaBlocks single = formBlocks(slots, /*period=*/0);
-  const int64_t outwards = placeOutwards(single, goal);
-  if (outwards > goal && blocks.size() <= most)
-    if (int64_t searched = placeBySearch(blocks, goal, steps);
-        searched < outwards)
-      return searched;
+  const int64_t alone = single.size() <= few
+                            ? placeBySearch(single, goal, steps)
+                            : placeOutwards(single, goal);
+  if (blocks.size() > few && alone > goal && blocks.size() <= most)
+    inTurns = placeBySearch(blocks, goal, steps);
+  if (inTurns <= alone)
+    return {inTurns, period};
   blocks = std::move(single);
-  return outwards;
+  return {alone, 0};
 }
 
-int64_t pp::layoutSlots(MutableArrayRef<CopyLifetime> slots, int64_t base) {
+ArenaLayout pp::layoutSlots(MutableArrayRef<CopyLifetime> slots, int64_t base) {
   base = alignTo(
       base,
       any_of(slots, [](const CopyLifetime &slot) { return slot.isScratch; })
@@ -62,7 +68,7 @@ int64_t pp::layoutSlots(MutableArrayRef<CopyLifetime> slots, int64_t base) {
           : pprt::kSlotAlignment);
   const int64_t live = findMostLive(slots, pprt::kSlotAlignment);
   ArenaBlocks blocks;
-  int64_t end = place(slots, live, base, blocks);
+  auto [end, period] = place(slots, live, base, blocks);
   int64_t others = base;
   if (end == kNoLayout) {
     // Scratch memory lies below all others.
@@ -75,7 +81,9 @@ int64_t pp::layoutSlots(MutableArrayRef<CopyLifetime> slots, int64_t base) {
       }
     scratch = alignTo(scratch, pprt::kSlotAlignment);
     others += scratch;
-    end = scratch + place(rest, live, base, blocks);
+    const ArenaLayout ofRest = place(rest, live, base, blocks);
+    end = scratch + ofRest.end;
+    period = ofRest.period;
   }
   turnScratchDown(blocks);
   for (CopyLifetime &slot : slots)
@@ -83,5 +91,5 @@ int64_t pp::layoutSlots(MutableArrayRef<CopyLifetime> slots, int64_t base) {
   for (const ArenaBlock &block : blocks)
     for (unsigned slot : block.slots)
       slots[slot].offset = others + block.offset;
-  return base + end;
+  return {base + end, period};
 }

@@ -1,5 +1,4 @@
-//===- LowerToPrograms.cpp - instructions for the schedule's actions
-//---------===//
+//===- LowerToPrograms.cpp - instructions for a schedule's actions --------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -209,7 +208,7 @@ LogicalResult PositionLowering::lowerRun(Run run) {
   const std::vector<bool> kind = describeRun(run);
   beginsSums = std::find(kind.begin() + fragment.getNumOperands(), kind.end(),
                          true) != kind.end();
-  if (microBatches == 1 || isOncePerStep(fragment.getPhase())) {
+  if (isOncePerStep(fragment.getPhase())) {
     if (failed(lowerFragment(fragment, run.microBatch)))
       return failure();
   } else {
@@ -223,7 +222,8 @@ LogicalResult PositionLowering::lowerRun(Run run) {
     writer.call(routine->second, run.microBatch);
   }
   for (Value operand : fragment.getOperands())
-    loaded.insert({operand, instanceOf(operand, run.microBatch)});
+    if (isToBeLoaded(operand, run.microBatch))
+      loaded.insert({operand, instanceOf(operand, run.microBatch)});
   available.insert({fragment, pp::instanceOf(fragment, run.microBatch)});
   return success();
 }
@@ -243,6 +243,7 @@ FailureOr<int64_t> PositionLowering::obtain(Value value, int64_t microBatch,
           writer.addSlot(getArgName(main, argument), SlotClass::Input,
                          value.getType(), microBatches);
     writer.load(slot->second, argument);
+    loaded.insert({value, instanceOf(value, microBatch)});
   }
   if (auto slot = slots.find(value); slot != slots.end())
     return slot->second;
@@ -253,7 +254,7 @@ FailureOr<int64_t> PositionLowering::obtain(Value value, int64_t microBatch,
 /// which it is sent.
 void PositionLowering::receiveResults(Run source) {
   const int64_t microBatch = pp::instanceOf(source.fragment, source.microBatch);
-  const bool isRoutine = microBatches > 1 && microBatch >= 0;
+  const bool isRoutine = microBatch >= 0;
   SmallVector<TransferOp> transfers;
   for (TransferOp transfer : this->transfers.lookup(source.fragment))
     if (static_cast<int64_t>(transfer.getTarget()) == position)
@@ -290,8 +291,8 @@ void PositionLowering::sendResults(FragmentOp fragment) {
   }
 }
 
-/// Whether a value of a fragment ends in a sum, and only there, by calls that
-/// may work in its place.
+/// Whether a value of a fragment, or what a call in its place makes of it,
+/// becomes a part of a sum, and of all that leaves the fragment nothing else.
 bool PositionLowering::goesToSum(FragmentOp fragment, Value bodyValue) const {
   bool goes = false;
   for (OpOperand &use : bodyValue.getUses()) {

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// A receive that takes bytes of the run before it is posted late, and a run
-// that overwrites what was just sent waits for that: either puts stages in lock
-// step. So received values live a run earlier and sent ones a run longer, as
-// far as what lives at once does not grow.
+// A receive that takes bytes of the action before it is posted late, and an
+// action that overwrites what was just sent waits for that: either puts stages
+// in lock step. So received values live an action earlier and sent ones an
+// action longer, as far as what lives at once does not grow.
 //
 //===----------------------------------------------------------------------===//
 #include "Slots.h"
@@ -19,12 +19,12 @@ using namespace pp;
 static SmallVector<int64_t> findActions(const ProgramList &list) {
   SmallVector<int64_t> begins;
   std::optional<std::tuple<Attribute, Attribute, int>> current;
-  for (auto [index, run] : llvm::enumerate(list.runs())) {
-    Operation *op = list.getOp(run);
+  for (auto [index, item] : llvm::enumerate(list.items())) {
+    Operation *op = list.getOp(item);
     if (isa<RecvOp>(op))
       continue;
     const std::tuple action(op->getAttr("phase"), op->getAttr("stage"),
-                            run.microBatch);
+                            item.microBatch);
     if (current != action)
       begins.push_back(index);
     current = action;
@@ -36,7 +36,7 @@ void pp::giveMessagesTime(const ProgramList &list,
                           ArrayRef<SmallVector<SlotAccess>> accesses,
                           MessageTime time,
                           MutableArrayRef<CopyLifetime> lifetimes) {
-  std::vector<int64_t> live(list.runs().size() + 1);
+  std::vector<int64_t> live(list.items().size() + 1);
   for (const CopyLifetime &slot : lifetimes)
     if (slot.first >= 0) {
       live[slot.first] += slot.bytes;
@@ -50,15 +50,17 @@ void pp::giveMessagesTime(const ProgramList &list,
   };
 
   const SmallVector<int64_t> actions = findActions(list);
+  if (actions.empty())
+    return;
   size_t action = 0; // the last that began
-  for (auto [index, run] : llvm::enumerate(list.runs())) {
+  for (auto [index, item] : llvm::enumerate(list.items())) {
     while (action + 1 < actions.size() && actions[action + 1] <= int64_t(index))
       ++action;
-    Operation *op = list.getOp(run);
+    Operation *op = list.getOp(item);
     if (!isa<RecvOp, SendOp>(op))
       continue;
     CopyLifetime &slot = lifetimes[list.getCopy(
-        accesses[run.instruction][0].slot, run.microBatch)];
+        accesses[item.instruction][0].slot, item.microBatch)];
     if (slot.first < 0)
       continue;
     if (isa<RecvOp>(op)) {
@@ -75,8 +77,9 @@ void pp::giveMessagesTime(const ProgramList &list,
     slot.isSent = true;
     if (time != MessageTime::Ample)
       continue;
-    const int64_t latest = action + 2 < actions.size() ? actions[action + 2] - 1
-                                                       : list.runs().size() - 1;
+    const int64_t latest = action + 2 < actions.size()
+                               ? actions[action + 2] - 1
+                               : list.items().size() - 1;
     while (slot.last < latest && fits(slot, slot.last + 1))
       live[++slot.last] += slot.bytes;
   }

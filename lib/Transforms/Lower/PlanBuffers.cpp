@@ -68,11 +68,16 @@ private:
     SmallVector<CopyLifetime> lifetimes =
         measureLifetimes(slots, list, accesses);
     extendCollectives(list, accesses, lifetimes);
-    const auto [end, live] = place(slots, list, accesses, lifetimes);
-    program.setArenaBytes(end);
+    const auto [layout, live] = place(slots, list, accesses, lifetimes);
+    program.setArenaBytes(layout.end);
+    int64_t mostMicroBatch = 0;
+    for (const ProgramList::Item &item : list.items())
+      mostMicroBatch = std::max<int64_t>(mostMicroBatch, item.microBatch);
     for (auto [number, slot] : llvm::enumerate(slots))
-      setOffsets(slot, ArrayRef(lifetimes).slice(list.getFirstCopy(number),
-                                                 slot.getCopies()));
+      setOffsets(slot,
+                 ArrayRef(lifetimes).slice(list.getFirstCopy(number),
+                                           slot.getCopies()),
+                 layout.period, mostMicroBatch);
     setWaits(program, list, accesses, lifetimes);
     return live;
   }
@@ -81,41 +86,36 @@ private:
                        const Accesses &accesses,
                        ArrayRef<CopyLifetime> lifetimes) {
     QueueWaits waits(llvm::range_size(program.getQueues().getOps<QueueOp>()));
-    const SmallVector<int64_t> queues =
-        llvm::map_to_vector(list.instructions(), [](Operation *op) {
-          return op->getAttrOfType<IntegerAttr>("queue").getInt();
-        });
     const std::vector<bool> contested =
-        findContestedCopies(queues, list, accesses, lifetimes);
+        findContestedCopies(list, accesses, lifetimes);
     std::vector<QueueCounts> all;
     SmallVector<ByteAccess> bytes;
-    for (const ProgramList::Run &run : list.runs()) {
-      const int64_t queue = queues[run.instruction];
+    for (const ProgramList::Item &item : list.items()) {
+      const int64_t queue = list.getQueue(item);
       bytes.clear();
-      for (SlotAccess access : accesses[run.instruction]) {
-        const int64_t number = list.getCopy(access.slot, run.microBatch);
+      for (SlotAccess access : accesses[item.instruction]) {
+        const int64_t number = list.getCopy(access.slot, item);
         const CopyLifetime &copy = lifetimes[number];
         if (contested[number])
           bytes.push_back({copy.offset, copy.offset + copy.bytes, access.reads,
                            access.writes});
       }
-      all.push_back(isa<StepOp>(list.getOp(run)) ? waits.addBarrier(queue)
-                                                 : waits.add(queue, bytes));
+      all.push_back(isa<StepOp>(list.getOp(item)) ? waits.addBarrier(queue)
+                                                  : waits.add(queue, bytes));
     }
     list.setWaits(all);
   }
 
   /// By copy: whether several queues touch its bytes.
   static std::vector<bool>
-  findContestedCopies(ArrayRef<int64_t> queues, const ProgramList &list,
-                      const Accesses &accesses,
+  findContestedCopies(const ProgramList &list, const Accesses &accesses,
                       ArrayRef<CopyLifetime> lifetimes) {
     std::vector<SmallVector<int64_t, 1>> queuesOf(lifetimes.size());
-    for (const ProgramList::Run &run : list.runs())
-      for (SlotAccess access : accesses[run.instruction]) {
-        auto &its = queuesOf[list.getCopy(access.slot, run.microBatch)];
-        if (!llvm::is_contained(its, queues[run.instruction]))
-          its.push_back(queues[run.instruction]);
+    for (const ProgramList::Item &item : list.items())
+      for (SlotAccess access : accesses[item.instruction]) {
+        auto &its = queuesOf[list.getCopy(access.slot, item)];
+        if (!llvm::is_contained(its, list.getQueue(item)))
+          its.push_back(list.getQueue(item));
       }
     std::vector<QueueBytes> ranges;
     std::vector<int64_t> copies;
@@ -133,10 +133,16 @@ private:
     return result;
   }
 
-  /// Copies that take places in turn are as many as the places.
-  static void setOffsets(SlotOp slot, ArrayRef<CopyLifetime> copies) {
+  /// Of a slot whose copies take `period` places in turn, or one, only those
+  /// stay. An item for micro-batch i then has copy i modulo `period`: that must
+  /// be the copy that was placed for it.
+  static void setOffsets(SlotOp slot, ArrayRef<CopyLifetime> copies,
+                         int64_t period, int64_t mostMicroBatch) {
+    const int64_t count = copies.size();
     SmallVector<int64_t> offsets;
-    auto takeTurns = [&](size_t period) {
+    auto takeTurns = [&](int64_t period) {
+      if (period < 1 || (mostMicroBatch >= count && count % period != 0))
+        return false;
       offsets.assign(period, -1);
       for (auto [number, copy] : llvm::enumerate(copies)) {
         int64_t &offset = offsets[number % period];
@@ -148,24 +154,22 @@ private:
       }
       return true;
     };
-    size_t period = 1;
-    while (!takeTurns(period))
-      ++period;
+    if (!takeTurns(1) && !takeTurns(period))
+      takeTurns(count);
     for (auto [offset, copy] : llvm::zip(offsets, copies))
       if (offset < 0)
         offset = copy.offset;
     slot.setOffsets(offsets);
-    slot.setCopies(period);
+    slot.setCopies(offsets.size());
   }
 
   static SmallVector<CopyLifetime>
   measureLifetimes(MutableArrayRef<SlotOp> slots, const ProgramList &list,
                    const Accesses &accesses) {
     SmallVector<CopyLifetime> lifetimes(list.getNumCopies());
-    for (auto [index, run] : llvm::enumerate(list.runs()))
-      for (SlotAccess access : accesses[run.instruction]) {
-        CopyLifetime &lifetime =
-            lifetimes[list.getCopy(access.slot, run.microBatch)];
+    for (auto [index, item] : llvm::enumerate(list.items()))
+      for (SlotAccess access : accesses[item.instruction]) {
+        CopyLifetime &lifetime = lifetimes[list.getCopy(access.slot, item)];
         if (lifetime.first < 0)
           lifetime.first = index;
         lifetime.last = index;
@@ -176,7 +180,7 @@ private:
         lifetime.bytes = getTensorBytes(slot.getType());
         if (slot.getCopies() > 1) {
           lifetime.pattern = number;
-          lifetime.microBatch = copy;
+          lifetime.copy = copy;
         }
         if (slot.getSlotClass() == SlotClass::Workspace) {
           lifetime.isScratch = true;
@@ -191,17 +195,17 @@ private:
   /// is issued, or its results are awaited.
   void extendCollectives(const ProgramList &list, const Accesses &accesses,
                          MutableArrayRef<CopyLifetime> lifetimes) const {
-    const int64_t end = list.runs().size();
+    const int64_t end = list.items().size();
     std::vector<int64_t> nextAccess(lifetimes.size(), -1); // by copy
     llvm::DenseMap<std::pair<int64_t, CollectiveKind>, SmallVector<int64_t>>
         behind; // by queue and kind, descending
     for (int64_t index = end - 1; index >= 0; --index) {
-      const ProgramList::Run &run = list.runs()[index];
+      const ProgramList::Item &item = list.items()[index];
       auto copyOf = [&](SlotAccess access) {
-        return list.getCopy(access.slot, run.microBatch);
+        return list.getCopy(access.slot, item);
       };
-      ArrayRef<SlotAccess> its = accesses[run.instruction];
-      if (auto op = dyn_cast<CollectiveInstructionOp>(list.getOp(run))) {
+      ArrayRef<SlotAccess> its = accesses[item.instruction];
+      if (auto op = dyn_cast<CollectiveInstructionOp>(list.getOp(item))) {
         auto &others = behind[{op.getQueue(), op.getKind()}];
         const int64_t issued = others.size();
         int64_t done = ahead == 0       ? index
@@ -238,7 +242,7 @@ private:
   /// Arguments first; returns the arena's size, and what lives at once.
   /// Messages get as much time as is possible within a fiftieth more than what
   /// lives at once.
-  static std::pair<int64_t, int64_t>
+  static std::pair<ArenaLayout, int64_t>
   place(MutableArrayRef<SlotOp> slots, const ProgramList &list,
         const Accesses &accesses, MutableArrayRef<CopyLifetime> lifetimes) {
     int64_t base = 0;
@@ -255,22 +259,23 @@ private:
     const int64_t goal =
         (base + findMostLive(lifetimes, pprt::kSlotAlignment)) / 50 * 51;
     SmallVector<CopyLifetime> best;
-    int64_t end = std::numeric_limits<int64_t>::max();
+    ArenaLayout layout{std::numeric_limits<int64_t>::max(), 0};
     for (MessageTime time : listTimes(list)) {
       SmallVector<CopyLifetime> timed(lifetimes);
       giveMessagesTime(list, accesses, time, timed);
-      if (int64_t other = layoutSlots(timed, base); other < end) {
-        end = other;
+      if (ArenaLayout other = layoutSlots(timed, base);
+          other.end < layout.end) {
+        layout = other;
         best = std::move(timed);
       }
-      if (end <= goal)
+      if (layout.end <= goal)
         break;
     }
     for (auto [isHeld, lifetime, placed] :
          llvm::zip_equal(isArgument, lifetimes, best))
       if (!isHeld)
         lifetime.offset = placed.offset;
-    return {end, live};
+    return {layout, live};
   }
 
   int64_t ahead = 0;

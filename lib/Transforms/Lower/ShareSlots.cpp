@@ -122,14 +122,14 @@ void SlotSharer::findPersistent() {
       for (SlotAccess access : getAccesses(op, symbols))
         persists[access.slot] = true;
   std::vector<bool> isWritten(list.getNumCopies());
-  for (const ProgramList::Run &run : list.runs()) {
-    ArrayRef<SlotAccess> its = accesses[run.instruction];
+  for (const ProgramList::Item &item : list.items()) {
+    ArrayRef<SlotAccess> its = accesses[item.instruction];
     for (SlotAccess access : its)
-      if (access.reads && !isWritten[list.getCopy(access.slot, run.microBatch)])
+      if (access.reads && !isWritten[list.getCopy(access.slot, item)])
         persists[access.slot] = true;
     for (SlotAccess access : its)
       if (access.writes)
-        isWritten[list.getCopy(access.slot, run.microBatch)] = true;
+        isWritten[list.getCopy(access.slot, item)] = true;
   }
 }
 
@@ -141,14 +141,14 @@ void SlotSharer::measureLives() {
         visit(livesOf(number, copy));
   };
   forEachPersistent([](Lives &own) { own.push_back({kStart, kStart}); });
-  for (auto [index, run] : llvm::enumerate(list.runs())) {
+  for (auto [index, item] : llvm::enumerate(list.items())) {
     int64_t now = index;
-    ArrayRef<SlotAccess> its = accesses[run.instruction];
+    ArrayRef<SlotAccess> its = accesses[item.instruction];
     for (SlotAccess access : its)
       if (access.reads)
-        lives[list.getCopy(access.slot, run.microBatch)].back().end = now;
+        lives[list.getCopy(access.slot, item)].back().end = now;
     for (SlotAccess access : its) {
-      Lives &own = lives[list.getCopy(access.slot, run.microBatch)];
+      Lives &own = lives[list.getCopy(access.slot, item)];
       // A slot that is overwritten in place lives on.
       if (access.writes && (own.empty() || own.back().end != now))
         own.push_back({now, now});
@@ -158,9 +158,9 @@ void SlotSharer::measureLives() {
 }
 
 bool SlotSharer::handsOver(int64_t index, int64_t from, int64_t to) {
-  if (index < 0 || index >= static_cast<int64_t>(list.runs().size()))
+  if (index < 0 || index >= static_cast<int64_t>(list.items().size()))
     return false;
-  return llvm::any_of(pairs[list.runs()[index].instruction], [&](auto pair) {
+  return llvm::any_of(pairs[list.items()[index].instruction], [&](auto pair) {
     return find(pair.first) == from && find(pair.second) == to;
   });
 }

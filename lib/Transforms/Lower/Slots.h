@@ -49,12 +49,12 @@ putInSequence(llvm::ArrayRef<SlotCopy> copies,
 
 struct CopyLifetime {
   int64_t bytes = 0;
-  int64_t first = -1; ///< first and last run that touch it; -1: never
+  int64_t first = -1; ///< first and last item that touch it; -1: never
   int64_t last = -1;
   int64_t alignment = pprt::kSlotAlignment;
-  /// It is copy `microBatch` of slot `pattern`, which has others; -1: of none.
+  /// Copies of one slot are a pattern, and this is one of them; -1: the only.
   int64_t pattern = -1;
-  int64_t microBatch = 0;
+  int64_t copy = 0;
   /// Of a received value, -1 of all others. From `postable` on it shares bytes
   /// only with other received ones, and from `pendingFrom` on none with those
   /// that are sent.
@@ -65,15 +65,15 @@ struct CopyLifetime {
   int64_t offset = -1; ///< the answer
 };
 
-/// The run during which values may be sent and the run during which they may be
-/// received; only the latter; only half of that; none.
+/// The action during which values may be sent and the one during which they may
+/// be received; only the latter; only half of that; none.
 enum class MessageTime { Ample, ToReceive, Scant, None };
 
 /// Lets received values live earlier and sent ones longer, as far as that does
 /// not raise what lives at once. In any case no receive waits
-/// for a send of the run before it; those of earlier runs are received when
-/// that run begins (PositionRuns.cpp). So no positions wait for each other in a
-/// circle.
+/// for a send of the action before it; those of earlier ones are received when
+/// that action begins (PositionRuns.cpp). So no positions wait for each other
+/// in a circle.
 void giveMessagesTime(const ProgramList &list,
                       llvm::ArrayRef<llvm::SmallVector<SlotAccess>> accesses,
                       MessageTime time,
@@ -85,10 +85,14 @@ int64_t findMostLive(llvm::ArrayRef<CopyLifetime> copies,
                      int64_t alignment = 1);
 
 /// Places copies behind `base` so that those that live together have no byte in
-/// common. Returns the highest end, which is not
-/// that of scratch memory if there are others. Copies without a lifetime
-/// get `base`.
-int64_t layoutSlots(llvm::MutableArrayRef<CopyLifetime> copies, int64_t base);
+/// common. Copies without a lifetime get `base`.
+struct ArenaLayout {
+  int64_t end; ///< the highest, not of scratch memory if there are others
+  /// Copies that are so many apart have one place; 0: each has its own.
+  int64_t period;
+};
+ArenaLayout layoutSlots(llvm::MutableArrayRef<CopyLifetime> copies,
+                        int64_t base);
 
 } // namespace pp
 

@@ -28,9 +28,6 @@ struct MemoryUse {
   uint64_t staging = 0;
 };
 
-MemoryUse memoryOf(const ppx::ArtifactT &artifact,
-                   const ppx::ProgramT &program);
-
 /// The first and the last instruction of a body that need a value in a slot. A
 /// slot has a new value where it is written and not read. A slot that has parts
 /// has one for all, and the parts have none.
@@ -65,6 +62,10 @@ inline bool livesThroughStep(ppx::SlotClass its) {
 }
 
 SlotLives livesOf(const ppx::ArtifactT &artifact, const ppx::ProgramT &program);
+
+MemoryUse memoryOf(const ppx::ProgramT &program, const SlotLives &lives);
+MemoryUse memoryOf(const ppx::ArtifactT &artifact,
+                   const ppx::ProgramT &program);
 
 } // namespace pprt
 #pragma GCC visibility pop

@@ -37,7 +37,7 @@ int64_t measureMostLive(ProgramOp program) {
   SymbolTable symbols(program->getParentOfType<ModuleOp>());
   SmallVector<SlotOp> slots(program.getSlots().getOps<SlotOp>());
   const ProgramList list(program);
-  std::vector<int64_t> changes(list.runs().size() + 1);
+  std::vector<int64_t> changes(list.items().size() + 1);
   struct Life {
     int64_t bytes, first, last;
   };
@@ -49,8 +49,8 @@ int64_t measureMostLive(ProgramOp program) {
   int64_t live = 0;
   for (SlotOp slot : slots)
     live += slot.getArgument() ? bytesOf(slot) : 0;
-  for (auto [now, run] : llvm::enumerate(list.runs())) {
-    SmallVector<SlotAccess> accesses = getAccesses(*list.getOp(run), symbols);
+  for (auto [now, item] : llvm::enumerate(list.items())) {
+    SmallVector<SlotAccess> accesses = getAccesses(*list.getOp(item), symbols);
     for (SlotAccess access : accesses) {
       if (slots[access.slot].getArgument())
         continue;
@@ -58,7 +58,7 @@ int64_t measureMostLive(ProgramOp program) {
         return other.slot == access.slot && other.reads;
       });
       auto [life, isNew] = lives.try_emplace(
-          list.getCopy(access.slot, run.microBatch),
+          list.getCopy(access.slot, item),
           Life{bytesOf(slots[access.slot]), int64_t(now), int64_t(now)});
       if (!isNew && !isRead && life->second.last < int64_t(now)) {
         end(life->second);
@@ -144,10 +144,10 @@ TEST(Arena, KeepsRivalsApart) {
       default: // like others
         slot.pattern = int64_t(random() % 4);
         slot.bytes = 64 * (slot.pattern + 1);
-        slot.microBatch = int64_t(index);
+        slot.copy = int64_t(index);
       }
     }
-    const int64_t end = layoutSlots(slots, 64);
+    const int64_t end = layoutSlots(slots, 64).end;
     if (isPlain && trial < 199) {
       ASSERT_LE(end, std::max(placeLargestFirst(slots),
                               (64 + findMostLive(slots)) * 257 / 256 + 64));

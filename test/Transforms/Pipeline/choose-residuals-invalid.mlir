@@ -120,7 +120,7 @@ module attributes {pp.plan = #pp.plan<mesh = <[]>, keep = "h.0.mlp exp">} {
 // Parameter, loss and gradient have 64 bytes each.
 module attributes {pp.plan = #pp.plan<mesh = <[]>, remat = "auto", memory-limit = "64">} {
   pp.mesh @mesh = <[]>
-  // expected-error@+1 {{memory-limit=64 bytes is met by no choice of what is kept that was tried: a rank of position 0 needs at least 192 bytes; raise the limit, or split more (precision, zero, microbatches, pp, tp)}}
+  // expected-error@+1 {{memory-limit=64 bytes is met by no choice of what is kept that was tried: a rank of position 0 needs 192 bytes in the leanest; raise the limit, or split more (precision, zero, microbatches, pp, tp)}}
   func.func @main(%w: tensor<16xf32> {pp.role = #pp.role<param>, pp.name = "w", pp.init = #pp.init<zeros>, pp.sharding = #pp.sharding<@mesh, [{}]>, pp.global_shape = array<i64: 16>})
       -> (tensor<f32> {pp.role = #pp.role<loss>, pp.name = "loss", pp.sharding = #pp.sharding<@mesh, []>, pp.global_shape = array<i64>},
           tensor<16xf32> {pp.role = #pp.role<gradient>, pp.name = "w", pp.sharding = #pp.sharding<@mesh, [{}]>, pp.global_shape = array<i64: 16>})

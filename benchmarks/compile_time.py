@@ -204,7 +204,7 @@ def checks(args, scratch):
 
 
 def long_pipeline(args, scratch):
-    """Programs of 131,000 actions: what is planned and proved of them."""
+    """Programs of 262,144 actions: what is planned and proved of them."""
     model = os.path.join(scratch, "long.mlir")
     subprocess.run([args.tool("pp-model"), "gpt", "-o", model,
                     *(f"--{k}={v}" for k, v in LONG.items())], check=True)

@@ -19,6 +19,7 @@ class Program:
             offsets = [int(offset) for offset in places.strip("[]").split(", ")]
             self._copies.append(range(len(self.slots), len(self.slots) + len(offsets)))
             self.slots += [(kind, offset, type_text) for offset in offsets]
+        assert len(self._copies) == len(re.findall(r"^    pp\.slot ", text, re.M)), "a slot without a place"
         routines = dict(re.findall(r'^    pp\.routine "(.*?)" {\n(.*?)^    }', text, re.M | re.S))
         self.instructions = []
         for line in re.search(r"^  } body {\n(.*?)^  } teardown", text, re.M | re.S)[1].splitlines():

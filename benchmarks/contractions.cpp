@@ -250,7 +250,8 @@ int main(int argc, char **argv) {
   }
   std::signal(SIGPIPE, SIG_IGN); // a side that ends is reported as an error
   std::map<uint32_t, int> counts;
-  for (const auto &instruction : artifact->programs[0]->body)
+  for (const pprt::Instruction instruction :
+       pprt::InstructionList(*artifact->programs[0], pprt::Section::body))
     if (instruction->opcode == ppx::Opcode_run)
       ++counts[instruction->kernel];
 

@@ -146,10 +146,12 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
       size_t>
       numbers;
   const ProgramList list(program);
-  for (auto [item, instruction] : llvm::zip_equal(list.items(), written.body)) {
+  const pprt::InstructionList body(written, pprt::Section::body);
+  for (auto [index, item] : llvm::enumerate(list.items())) {
     Operation *op = list.getOp(item);
+    const pprt::Instruction instruction = body[index];
     std::optional<pprt::Message> message =
-        pprt::messageOf(artifact, ranks, written, *instruction);
+        pprt::messageOf(artifact, ranks, instruction);
     if (!message || message->kind == pprt::CommunicationKind::recv ||
         message->kind == pprt::CommunicationKind::host_copy)
       continue;
@@ -158,8 +160,7 @@ std::vector<Calls> pp::collectCalls(ProgramOp program, MeshAttr mesh,
     call.count = 1;
     call.bytes = message->bytes;
     call.wireBytes = message->wireBytes;
-    call.seconds =
-        predict::secondsOf(artifact, ranks, written, *instruction, topology);
+    call.seconds = predict::secondsOf(artifact, ranks, instruction, topology);
     if (auto collective = dyn_cast<CollectiveInstructionOp>(op)) {
       SmallVector<StringAttr> axes(
           collective.getAxes().getAsRange<StringAttr>());

@@ -23,11 +23,11 @@ public:
   Walk(const Players &players, const Timeline &timeline)
       : players(players), timeline(timeline) {
     for (uint32_t player = 0; player < players.size(); ++player) {
-      const ppx::ProgramT &program = players.program(player);
-      queues.emplace_back(program.queues.size());
+      const InstructionList &body = players.body(player);
+      queues.emplace_back(players.program(player).queues.size());
       positions.emplace_back();
-      for (size_t i = 0; i < program.body.size(); ++i) {
-        std::vector<size_t> &queue = queues.back()[program.body[i]->queue];
+      for (size_t i = 0; i < body.size(); ++i) {
+        std::vector<size_t> &queue = queues.back()[body[i]->queue];
         positions.back().push_back(queue.size());
         queue.push_back(i);
       }
@@ -50,7 +50,7 @@ public:
       const auto &members = lastMembers[at->player];
       if (const auto found = members.find(at->index); found != members.end())
         at = found->second;
-      add(parts, players.instruction(*at), end - spanOf(*at).begin);
+      add(parts, *players.instruction(*at), end - spanOf(*at).begin);
       at = findCause(*at);
     }
     return parts;
@@ -78,13 +78,15 @@ private:
       if (!cause || spanOf(other).end > spanOf(*cause).end)
         cause = other;
     };
-    const ppx::InstructionT &instruction = players.instruction(place);
     const size_t position = positions[place.player][place.index];
     if (position > 0)
-      offer(queues[place.player][instruction.queue][position - 1]);
-    for (const ppx::Wait &wait : instruction.waits)
-      if (wait.count() > 0)
-        offer(queues[place.player][wait.queue()][wait.count() - 1]);
+      offer(queues[place.player][players.instruction(place)->queue]
+                  [position - 1]);
+    players.body(place.player)
+        .forEachWait(place.index, [&](uint32_t queue, uint32_t count) {
+          if (count > 0)
+            offer(queues[place.player][queue][count - 1]);
+        });
     return cause;
   }
 

@@ -54,18 +54,18 @@ bool isKernel(const ppx::InstructionT &instruction) {
          instruction.opcode == ppx::Opcode_gate;
 }
 
-std::vector<schedule::Bar> barsOf(const ppx::ProgramT &program,
+std::vector<schedule::Bar> barsOf(const InstructionList &body,
                                   const std::vector<Span> &spans,
                                   const Unit &unit) {
   std::vector<schedule::Bar> bars;
-  for (size_t i = 0; i < program.body.size(); ++i) {
-    const ppx::InstructionT &instruction = *program.body[i];
-    if (!isKernel(instruction))
+  for (size_t i = 0; i < body.size(); ++i) {
+    const Instruction instruction = body[i];
+    if (!isKernel(*instruction))
       continue;
     schedule::Bar bar;
-    bar.kind = phaseLetter(instruction.phase);
-    bar.stage = instruction.stage;
-    bar.microBatch = instruction.micro_batch;
+    bar.kind = phaseLetter(instruction->phase);
+    bar.stage = instruction->stage;
+    bar.microBatch = instruction.microBatch();
     bar.begin = unit.perSecond * spans[i].begin;
     bar.end = unit.perSecond * spans[i].end;
     const auto key = [](const schedule::Bar &its) {
@@ -96,7 +96,7 @@ memoryOver(const ppx::ArtifactT &artifact, const ppx::ProgramT &program,
   const SlotLives lives = livesOf(artifact, program);
   std::vector<Span> times(lives.all.size(),
                           {std::numeric_limits<double>::max(), -1});
-  for (size_t i = 0; i < program.body.size(); ++i)
+  for (size_t i = 0; i < lives.touched.size(); ++i)
     for (uint32_t life : lives.touched[i]) {
       times[life].begin = std::min(times[life].begin, spans[i].begin);
       times[life].end = std::max(times[life].end, spans[i].end);
@@ -192,7 +192,7 @@ public:
     for (const std::vector<Place> &commOp : players.findCommOps()) {
       schedule::Arrow arrow;
       for (Place place : commOp) {
-        const ppx::Opcode opcode = players.instruction(place).opcode;
+        const ppx::Opcode opcode = players.instruction(place)->opcode;
         const Span &span = timeline[place.player][place.index];
         if (opcode == ppx::Opcode_send)
           arrow.from = place.player;
@@ -243,7 +243,7 @@ private:
                    ? "rank " + std::to_string(rank) + stages + ", predicted"
                    : nameOf(predicted.ranks) + stages;
     row.note = schedule::printBubble(predicted.times.bubble());
-    row.bars = barsOf(players.program(its), timeline[its], unit);
+    row.bars = barsOf(players.body(its), timeline[its], unit);
     picture.rows.push_back(std::move(row));
     if (!measured)
       return;
@@ -251,7 +251,7 @@ private:
     below.name = "measured";
     below.isPaired = true;
     below.note = schedule::printBubble(measuredTimes[rank].bubble());
-    below.bars = barsOf(ranks.program(rank), measured->timeline[rank], unit);
+    below.bars = barsOf(ranks.body(rank), measured->timeline[rank], unit);
     picture.rows.push_back(std::move(below));
   }
 

@@ -168,10 +168,11 @@ std::map<std::string, double> Durations::sumActions() const {
   for (const auto &program : artifact->programs) {
     std::map<std::string, double> sums;
     std::map<std::string, std::set<int32_t>> microBatches;
-    for (const auto &instruction : program->body)
+    for (const Instruction instruction :
+         InstructionList(*program, Section::body))
       if (computes(*instruction)) {
-        sums[keyOf(*instruction)] += of(*program, *instruction);
-        microBatches[keyOf(*instruction)].insert(instruction->micro_batch);
+        sums[keyOf(*instruction)] += of(instruction);
+        microBatches[keyOf(*instruction)].insert(instruction.microBatch());
       }
     for (const auto &[key, seconds] : sums) {
       double &most = result[key];
@@ -227,12 +228,10 @@ Expected<Durations> Durations::create(const ppx::ArtifactT &artifact,
   return result;
 }
 
-double Durations::of(const ppx::ProgramT &program,
-                     const ppx::InstructionT &instruction) const {
-  const double seconds =
-      secondsOf(*artifact, *mesh, program, instruction, topology);
-  if (!computes(instruction))
+double Durations::of(const Instruction &instruction) const {
+  const double seconds = secondsOf(*artifact, *mesh, instruction, topology);
+  if (!computes(*instruction))
     return seconds;
-  const auto factor = factors.find(keyOf(instruction));
+  const auto factor = factors.find(keyOf(*instruction));
   return factor == factors.end() ? seconds : seconds * factor->second;
 }

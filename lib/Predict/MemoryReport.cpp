@@ -91,10 +91,11 @@ static void measureUnused(const ppx::ProgramT &program, const SlotLives &lives,
 }
 
 static std::vector<ClassBytes> measureCurve(const ppx::ProgramT &program,
+                                            size_t size,
                                             const SlotLives &lives) {
-  std::vector<ClassBytes> curve(program.body.size());
+  std::vector<ClassBytes> curve(size);
   for (uint32_t its = 0; its <= ppx::SlotClass_MAX; ++its) {
-    std::vector<int64_t> change(program.body.size() + 1);
+    std::vector<int64_t> change(size + 1);
     for (const SlotLife &life : lives.all) {
       const ppx::SlotT &slot = *program.slots[life.slot];
       if (uint32_t(slot.slot_class) != its)
@@ -110,22 +111,23 @@ static std::vector<ClassBytes> measureCurve(const ppx::ProgramT &program,
 }
 
 /// Instructions of other queues belong to the action around them.
-static std::vector<BodyPart> findParts(const ppx::ProgramT &program) {
+static std::vector<BodyPart> findParts(const ppx::ProgramT &program,
+                                       const InstructionList &body) {
   std::vector<BodyPart> parts;
-  for (size_t i = 0; i < program.body.size(); ++i) {
-    const ppx::InstructionT &instruction = *program.body[i];
-    if (program.queues[instruction.queue]->kind != ppx::QueueKind_compute ||
-        instruction.opcode == ppx::Opcode_step)
+  for (size_t i = 0; i < body.size(); ++i) {
+    const Instruction instruction = body[i];
+    if (program.queues[instruction->queue]->kind != ppx::QueueKind_compute ||
+        instruction->opcode == ppx::Opcode_step)
       continue;
     const std::string name = actionName(instruction);
     if (!parts.empty() && parts.back().name == name)
       continue;
     if (!parts.empty())
       parts.back().end = i;
-    parts.push_back({instruction.phase, name, parts.empty() ? 0 : i, 0});
+    parts.push_back({instruction->phase, name, parts.empty() ? 0 : i, 0});
   }
   if (!parts.empty())
-    parts.back().end = program.body.size();
+    parts.back().end = body.size();
   return parts;
 }
 
@@ -192,17 +194,18 @@ static ProgramMemory describe(const ppx::ArtifactT &artifact,
   const SlotLives lives = livesOf(artifact, program);
   memory.use = memoryOf(program, lives);
   measureUnused(program, lives, memory);
-  memory.curve = measureCurve(program, lives);
-  if (program.body.empty())
+  const InstructionList body(program, Section::body);
+  memory.curve = measureCurve(program, body.size(), lives);
+  if (body.empty())
     return memory;
   memory.peak = lives.peak;
   for (uint64_t bytes : memory.curve[lives.peak])
     memory.live += bytes;
-  memory.parts = findParts(program);
-  const ppx::InstructionT &top = *program.body[lives.peak];
+  memory.parts = findParts(program, body);
+  const Instruction top = body[lives.peak];
   memory.peakAction = actionName(top);
-  memory.peakOp = opOf(artifact, top);
-  memory.peakPlace = top.location;
+  memory.peakOp = opOf(artifact, *top);
+  memory.peakPlace = top->location;
   const ValueUses uses(artifact, program, lives);
   const std::vector<bool> atPeak = lives.atPeak(program);
   for (uint32_t slot = 0; slot < program.slots.size(); ++slot)

@@ -34,11 +34,11 @@ schedule::Topology pp::predict::topologyOf(const ppx::ArtifactT &artifact) {
 
 /// The slowest of the links along the axes of a message.
 static schedule::Link linkOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                             const ppx::InstructionT &instruction,
+                             const Instruction &instruction,
                              const schedule::Topology &topology) {
   std::vector<uint32_t> axes;
-  if (instruction.opcode == ppx::Opcode_collective)
-    axes = artifact.groups[instruction.group]->axes;
+  if (instruction->opcode == ppx::Opcode_collective)
+    axes = artifact.groups[instruction->group]->axes;
   else if (mesh.stageAxis())
     axes = {uint32_t(*mesh.stageAxis())};
   schedule::Link slowest{std::numeric_limits<double>::infinity(), 0};
@@ -56,26 +56,25 @@ static schedule::Link linkOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
 }
 
 double pp::predict::secondsOf(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                              const ppx::ProgramT &program,
-                              const ppx::InstructionT &instruction,
+                              const Instruction &instruction,
                               const schedule::Topology &topology) {
-  switch (instruction.opcode) {
+  switch (instruction->opcode) {
   case ppx::Opcode_run:
   case ppx::Opcode_gate: {
-    const ppx::KernelT &kernel = *artifact.kernels[instruction.kernel];
+    const ppx::KernelT &kernel = *artifact.kernels[instruction->kernel];
     return topology.kernelSeconds(kernel.flops, kernel.bytes);
   }
   case ppx::Opcode_send:
   case ppx::Opcode_recv:
   case ppx::Opcode_collective: {
-    const Message message = *messageOf(artifact, mesh, program, instruction);
+    const Message message = *messageOf(artifact, mesh, instruction);
     return linkOf(artifact, mesh, instruction, topology)
         .messageSeconds(double(message.rounds), double(message.wireBytes));
   }
   default: {
     double bytes = 0;
-    for (uint32_t slot : instruction.arguments)
-      bytes += double(program.slots[slot]->bytes);
+    for (size_t i = 0; i < instruction.slotCount(); ++i)
+      bytes += double(instruction.slot(i).bytes);
     return bytes / topology.bytesPerSecond;
   }
   }
@@ -101,18 +100,18 @@ static std::optional<schedule::Kind> kindOf(ppx::Phase phase) {
 
 /// The actions of a program, from the first to the last of their kernels.
 static std::vector<schedule::TimedAction>
-findActions(const ppx::ProgramT &program, const std::vector<Span> &spans) {
+findActions(const InstructionList &body, const std::vector<Span> &spans) {
   std::map<std::tuple<uint32_t, char, int32_t>, schedule::TimedAction> found;
-  for (size_t i = 0; i < program.body.size(); ++i) {
-    const ppx::InstructionT &instruction = *program.body[i];
-    const std::optional<schedule::Kind> kind = kindOf(instruction.phase);
-    if (!kind || instruction.opcode != ppx::Opcode_run ||
-        instruction.micro_batch < 0)
+  for (size_t i = 0; i < body.size(); ++i) {
+    const Instruction instruction = body[i];
+    const std::optional<schedule::Kind> kind = kindOf(instruction->phase);
+    const int32_t microBatch = instruction.microBatch();
+    if (!kind || instruction->opcode != ppx::Opcode_run || microBatch < 0)
       continue;
-    const schedule::Action action = {instruction.stage, *kind,
-                                     unsigned(instruction.micro_batch)};
+    const schedule::Action action = {instruction->stage, *kind,
+                                     unsigned(microBatch)};
     auto [entry, isNew] =
-        found.try_emplace({action.stage, char(*kind), instruction.micro_batch},
+        found.try_emplace({action.stage, char(*kind), microBatch},
                           schedule::TimedAction{action, spans[i].begin, 0});
     entry->second.end = std::max(entry->second.end, spans[i].end);
   }
@@ -130,7 +129,7 @@ static void addSchedule(const Players &players, const Timeline &timeline,
                         Prediction &prediction) {
   for (uint32_t player = 0; player < players.size(); ++player) {
     std::vector<schedule::TimedAction> actions =
-        findActions(players.program(player), timeline[player]);
+        findActions(players.body(player), timeline[player]);
     prediction.schedule.ranks.emplace_back();
     for (const schedule::TimedAction &timed : actions) {
       prediction.schedule.ranks.back().push_back(timed.action);
@@ -180,10 +179,10 @@ static ProgramPrediction describe(const ppx::ArtifactT &artifact,
     result.parameters.push_back(argument->name);
     result.parameterElements += denseBytes(argument->shape, 1).value_or(0);
   }
-  for (const auto &instruction : program.body)
+  for (const Instruction instruction : InstructionList(program, Section::body))
     if (instruction->opcode == ppx::Opcode_run ||
         instruction->opcode == ppx::Opcode_gate)
-      result.computeSeconds += durations.of(program, *instruction);
+      result.computeSeconds += durations.of(instruction);
   return result;
 }
 
@@ -201,8 +200,7 @@ MemoryUse pp::predict::memoryOf(const Prediction &prediction,
 std::optional<Timeline> pp::predict::timelineOf(const Players &players,
                                                 const Durations &durations) {
   return replay(players, [&](Place place) {
-    return durations.of(players.program(place.player),
-                        players.instruction(place));
+    return durations.of(players.instruction(place));
   });
 }
 

@@ -39,11 +39,11 @@ ValueUses::ValueUses(const ppx::ArtifactT &artifact,
                      const ppx::ProgramT &program, const SlotLives &lives)
     : artifact(artifact), program(program), lives(lives),
       uses(program.slots.size()), places(program.slots.size()),
-      isModels(program.slots.size()) {
+      isModels(program.slots.size()), body(program, Section::body) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (program.argument_slots[i] >= 0)
       isModels[program.argument_slots[i]] = artifact.arguments[i]->is_models;
-  for (size_t i = 0; i < program.body.size(); ++i)
+  for (size_t i = 0; i < body.size(); ++i)
     add(i);
 }
 
@@ -73,10 +73,9 @@ void ValueUses::addNames(const ppx::InstructionT &instruction,
 }
 
 void ValueUses::add(size_t index) {
-  const std::vector<SlotAccess> accesses =
-      accessesOf(artifact, *program.body[index]);
+  const std::vector<SlotAccess> accesses = accessesOf(artifact, body[index]);
   if (index <= lives.peak)
-    addNames(*program.body[index], accesses);
+    addNames(*body[index], accesses);
   for (size_t i = 0; i < accesses.size(); ++i) {
     const SlotAccess access = accesses[i];
     const SlotLife &life = lives.all[lives.touched[index][i]];
@@ -144,14 +143,13 @@ std::string ValueUses::describeReader(const ppx::InstructionT &reader) const {
 
 std::string ValueUses::untilRead(const Uses &its) const {
   if (its.lastReader != none)
-    return "read by " + describeReader(*program.body[its.lastReader]);
+    return "read by " + describeReader(*body[its.lastReader]);
   if (its.maker == lives.peak)
     return "written at the peak";
   if (its.isRead)
     return "read at the peak";
   if (its.nextMaker != none)
-    return "its place is kept for " +
-           describeReader(*program.body[its.nextMaker]);
+    return "its place is kept for " + describeReader(*body[its.nextMaker]);
   return "kept until the next step";
 }
 
@@ -161,15 +159,15 @@ std::string ValueUses::nameOf(const ppx::SlotT &slot, const Uses &its,
                           slot.slot_class == ppx::SlotClass_input;
   if (isArgument || its.maker == none || !places[number])
     return slot.name;
-  const ppx::InstructionT &maker = *program.body[its.maker];
+  const Instruction maker = body[its.maker];
   if (slot.slot_class != ppx::SlotClass_gathered ||
-      maker.opcode != ppx::Opcode_collective)
+      maker->opcode != ppx::Opcode_collective)
     return *places[number];
   // What is gathered bears the name of the parameter that it is made of.
-  const size_t count = maker.arguments.size() / 2;
+  const size_t count = maker.slotCount() / 2;
   for (size_t i = 0; i < count; ++i)
-    if (const ppx::SlotT &part = *program.slots[maker.arguments[i]];
-        maker.arguments[count + i] == number &&
+    if (const ppx::SlotT &part = maker.slot(i);
+        maker.slotNumber(count + i) == number &&
         part.slot_class == ppx::SlotClass_parameter)
       return part.name;
   return *places[number];
@@ -178,7 +176,7 @@ std::string ValueUses::nameOf(const ppx::SlotT &slot, const Uses &its,
 std::string ValueUses::reasonOf(const ppx::SlotT &slot, const Uses &its,
                                 uint32_t number) const {
   const ppx::InstructionT *maker =
-      its.maker == none ? nullptr : program.body[its.maker].get();
+      its.maker == none ? nullptr : &*body[its.maker];
   switch (slot.slot_class) {
   case ppx::SlotClass_parameter:
     return "parameter";
@@ -206,8 +204,7 @@ std::string ValueUses::reasonOf(const ppx::SlotT &slot, const Uses &its,
     const std::string what = its.writes > 1 ? "sum of gradients" : "gradient";
     return its.lastReader == none
                ? what + ", " + untilRead(its)
-               : what + " until " +
-                     describeReader(*program.body[its.lastReader]);
+               : what + " until " + describeReader(*body[its.lastReader]);
   }
   case ppx::SlotClass_activation:
     break;
@@ -226,8 +223,8 @@ LiveValue ValueUses::describe(uint32_t number) const {
   value.reason = reasonOf(slot, its, number);
   const bool isHeld = livesThroughStep(slot.slot_class);
   if (!isHeld && its.maker != none)
-    value.op = opOf(artifact, *program.body[its.maker]);
+    value.op = opOf(artifact, *body[its.maker]);
   if (!isHeld && its.lastReader != none)
-    value.until = actionName(*program.body[its.lastReader]);
+    value.until = actionName(body[its.lastReader]);
   return value;
 }

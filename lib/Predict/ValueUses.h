@@ -7,6 +7,7 @@
 #define PP_LIB_PREDICT_VALUEUSES_H
 
 #include "pp/Predict/MemoryReport.h"
+#include "pprt/InstructionList.h"
 #include "pprt/MemoryUse.h"
 #include "pprt/SlotAccesses.h"
 
@@ -58,6 +59,7 @@ private:
   /// The places of values at the peak.
   std::vector<const std::string *> places;
   std::vector<bool> isModels;
+  const pprt::InstructionList body;
 };
 
 } // namespace pp::predict

@@ -53,7 +53,12 @@ public:
 private:
   void addMesh();
   LogicalResult addProgram(ProgramOp program);
-  LogicalResult addBody(const ProgramList &list, pprt::InstructionList &body);
+  /// Adds a routine, and returns its number.
+  FailureOr<uint32_t> addRoutine(llvm::iterator_range<Block::iterator> ops,
+                                 const ProgramList &list,
+                                 ppx::ProgramT &program);
+  LogicalResult addBody(ProgramOp from, const ProgramList &list,
+                        ppx::ProgramT &program);
   FailureOr<std::unique_ptr<ppx::InstructionT>> convert(Operation &op);
   FailureOr<uint32_t> getKernel(func::FuncOp function, bool accumulate);
   FailureOr<ppx::CompiledKernelT> getCode(func::FuncOp function);
@@ -276,28 +281,73 @@ ArtifactBuilder::convert(Operation &op) {
   return result;
 }
 
-LogicalResult ArtifactBuilder::addBody(const ProgramList &list,
-                                       pprt::InstructionList &body) {
-  // Of an instruction of a routine, runs differ in micro-batch, slots and
-  // waits.
-  std::vector<std::unique_ptr<ppx::InstructionT>> converted(
-      list.instructions().size());
-  for (const ProgramList::Item &item : list.items()) {
-    std::unique_ptr<ppx::InstructionT> &written = converted[item.instruction];
-    if (!written) {
-      auto instruction = convert(*list.getOp(item));
-      if (failed(instruction))
+/// Of the waits of a routine, which count from the begin of the section on,
+/// leaves those for the routine itself, as it counts. The call has the others.
+static void takeWaits(ppx::RoutineT &routine, ArrayRef<int64_t> before,
+                      ppx::CallT &call) {
+  for (auto [number, instruction] : llvm::enumerate(routine.instructions)) {
+    std::vector<ppx::Wait> own;
+    for (ppx::Wait wait : instruction->waits)
+      if (wait.count() > before[wait.queue()])
+        own.emplace_back(wait.queue(), wait.count() - before[wait.queue()]);
+      else
+        call.waits.emplace_back(number, wait.queue(), wait.count());
+    instruction->waits = std::move(own);
+  }
+}
+
+FailureOr<uint32_t>
+ArtifactBuilder::addRoutine(llvm::iterator_range<Block::iterator> ops,
+                            const ProgramList &list, ppx::ProgramT &program) {
+  auto routine = std::make_unique<ppx::RoutineT>();
+  for (Operation &op : ops) {
+    auto instruction = convert(op);
+    if (failed(instruction))
+      return failure();
+    // The runtime takes the copy of the micro-batch.
+    for (uint32_t &slot : (*instruction)->arguments)
+      slot = list.getFirstCopy(slot);
+    routine->instructions.push_back(std::move(*instruction));
+  }
+  program.routines.push_back(std::move(routine));
+  return uint32_t(program.routines.size() - 1);
+}
+
+/// Instructions between two calls are a routine that is called once.
+LogicalResult ArtifactBuilder::addBody(ProgramOp from, const ProgramList &list,
+                                       ppx::ProgramT &program) {
+  llvm::DenseMap<StringAttr, uint32_t> routines; // by name
+  for (auto routine : from.getRoutines().getOps<RoutineOp>()) {
+    FailureOr<uint32_t> number =
+        addRoutine(routine.getBody().front(), list, program);
+    if (failed(number))
+      return failure();
+    routines[routine.getNameAttr()] = *number;
+  }
+  Block &body = from.getBody().front();
+  unsigned entry = 0;
+  for (auto next = body.begin(); next != body.end();) {
+    auto call = std::make_unique<ppx::CallT>();
+    if (auto op = dyn_cast<CallOp>(*next)) {
+      call->routine = routines.lookup(op.getRoutineAttr());
+      call->micro_batch = op.getMicroBatch();
+      ArrayRef<int64_t> waits = op.getWaits();
+      for (size_t i = 0; i < waits.size(); i += 3)
+        call->waits.emplace_back(waits[i], waits[i + 1], waits[i + 2]);
+      ++next;
+      ++entry;
+    } else {
+      const auto end = std::find_if(next, body.end(), llvm::IsaPred<CallOp>);
+      FailureOr<uint32_t> number =
+          addRoutine(llvm::make_range(next, end), list, program);
+      if (failed(number))
         return failure();
-      written = std::move(*instruction);
+      call->routine = *number;
+      takeWaits(*program.routines[*number], list.countsBefore(entry), *call);
+      entry += std::distance(next, end);
+      next = end;
     }
-    auto instruction = std::make_unique<ppx::InstructionT>(*written);
-    instruction->micro_batch = item.microBatch;
-    for (uint32_t &slot : instruction->arguments)
-      slot = list.getCopy(slot, item);
-    instruction->waits.clear();
-    for (auto [queue, count] : list.getWaits(item))
-      instruction->waits.emplace_back(queue, count);
-    body.push_back(std::move(instruction));
+    program.body.push_back(std::move(call));
   }
   return success();
 }
@@ -317,6 +367,7 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
       result->argument_slots[*argument] = result->slots.size();
     for (int64_t copy = 0; copy < int64_t(slot.getCopies()); ++copy) {
       auto entry = std::make_unique<ppx::SlotT>();
+      entry->copies = copy == 0 ? slot.getCopies() : 1;
       entry->offset = slot.getOffsets().empty() ? -1 : slot.getOffsets()[copy];
       entry->bytes = getTensorBytes(type);
       entry->element = *element;
@@ -334,18 +385,17 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
   }
   const ProgramList list(program);
   auto addSection = [&](Region &region, auto &section) -> LogicalResult {
-    for (Operation &op : region.front()) {
-      auto instruction = convert(op);
-      if (failed(instruction))
-        return failure();
-      for (uint32_t &slot : (*instruction)->arguments)
-        slot = list.getCopy(slot, (*instruction)->micro_batch);
-      section.push_back(std::move(*instruction));
-    }
+    if (region.front().empty())
+      return success();
+    FailureOr<uint32_t> number = addRoutine(region.front(), list, *result);
+    if (failed(number))
+      return failure();
+    section.push_back(std::make_unique<ppx::CallT>());
+    section.back()->routine = *number;
     return success();
   };
   if (failed(addSection(program.getSetup(), result->setup)) ||
-      failed(addBody(list, result->body)) ||
+      failed(addBody(program, list, *result)) ||
       failed(addSection(program.getTeardown(), result->teardown)))
     return failure();
   artifact->programs.push_back(std::move(result));

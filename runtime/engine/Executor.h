@@ -21,9 +21,9 @@ class HostData {
 public:
   virtual ~HostData() = default;
   /// A failure ends the section on all ranks.
-  virtual Status load(uint32_t rank, const ppx::InstructionT &instruction,
+  virtual Status load(uint32_t rank, const Instruction &instruction,
                       std::byte *slot) = 0;
-  virtual void emit(uint32_t rank, const ppx::InstructionT &instruction,
+  virtual void emit(uint32_t rank, const Instruction &instruction,
                     const std::byte *slot) = 0;
 };
 

@@ -30,7 +30,7 @@ HostBuffers::HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh)
   for (Section section : kSections) {
     std::set<uint32_t> its;
     for (const std::unique_ptr<ppx::ProgramT> &program : artifact.programs)
-      for (const auto &instruction : instructionsOf(*program, section))
+      for (const Instruction instruction : InstructionList(*program, section))
         if (instruction->opcode == ppx::Opcode_load)
           its.insert(instruction->binding);
     loaded[size_t(section)].assign(its.begin(), its.end());
@@ -50,30 +50,30 @@ Status HostBuffers::expectInputs(Section section) const {
   return {};
 }
 
-Status HostBuffers::load(uint32_t rank, const ppx::InstructionT &instruction,
+Status HostBuffers::load(uint32_t rank, const Instruction &instruction,
                          std::byte *slot) {
-  const ShardedTensor &tensor = arguments[instruction.binding];
-  const HostInput &input = inputs[instruction.binding];
+  const ShardedTensor &tensor = arguments[instruction->binding];
+  const HostInput &input = inputs[instruction->binding];
   if (!input.isGiven())
-    return lacksBatch(*artifact.arguments[instruction.binding]);
-  tensor.scatter(tensor.origin(mesh, rank, instruction.micro_batch),
-                 artifact.arguments[instruction.binding]->batch,
-                 inputRows[instruction.binding], input.data(), slot);
+    return lacksBatch(*artifact.arguments[instruction->binding]);
+  tensor.scatter(tensor.origin(mesh, rank, instruction.microBatch()),
+                 artifact.arguments[instruction->binding]->batch,
+                 inputRows[instruction->binding], input.data(), slot);
   return {};
 }
 
-void HostBuffers::emit(uint32_t rank, const ppx::InstructionT &instruction,
+void HostBuffers::emit(uint32_t rank, const Instruction &instruction,
                        const std::byte *slot) {
-  if (!firstHolder[instruction.binding][rank])
+  if (!firstHolder[instruction->binding][rank])
     return;
-  const ShardedTensor &tensor = outputs[instruction.binding];
-  tensor.gather(tensor.origin(mesh, rank, instruction.micro_batch), slot,
-                outputValues[instruction.binding].data());
+  const ShardedTensor &tensor = outputs[instruction->binding];
+  tensor.gather(tensor.origin(mesh, rank, instruction.microBatch()), slot,
+                outputValues[instruction->binding].data());
 }
 
 bool HostBuffers::emits(Section section) const {
   for (const std::unique_ptr<ppx::ProgramT> &program : artifact.programs)
-    for (const auto &instruction : instructionsOf(*program, section))
+    for (const Instruction instruction : InstructionList(*program, section))
       if (instruction->opcode == ppx::Opcode_emit)
         return true;
   return false;
@@ -83,11 +83,10 @@ template <typename Function>
 void HostBuffers::forEachEmitted(Section section, RankRange range,
                                  Function &&f) const {
   for (uint32_t rank = range.begin; rank < range.end; ++rank)
-    for (const auto &instruction :
-         instructionsOf(ranks.program(rank), section)) {
+    for (const Instruction instruction : ranks.instructions(rank, section)) {
       const uint32_t output = instruction->binding;
       if (instruction->opcode == ppx::Opcode_emit && firstHolder[output][rank])
-        f(output, outputs[output].origin(mesh, rank, instruction->micro_batch));
+        f(output, outputs[output].origin(mesh, rank, instruction.microBatch()));
     }
 }
 
@@ -138,23 +137,22 @@ std::vector<Rows> pprt::rowsLoaded(const ppx::ArtifactT &artifact,
   for (const std::unique_ptr<ppx::ArgumentT> &argument : artifact.arguments)
     tensors.emplace_back(*argument, artifact);
   const Ranks ranks(artifact, mesh);
-  const auto add = [&](uint32_t rank, const ppx::InstructionT &instruction) {
-    const uint32_t argument = instruction.binding;
+  const auto add = [&](uint32_t rank, const Instruction &instruction) {
+    const uint32_t argument = instruction->binding;
     const ppx::ArgumentT &its = *artifact.arguments[argument];
     const uint64_t all = BatchLayout(its.shape, its.batch).rows;
     if (its.shape.empty() || its.batch < 0)
       return rows[argument].add({0, all});
     const uint64_t begin = tensors[argument].origin(
-                       mesh, rank, instruction.micro_batch)[its.batch],
+                       mesh, rank, instruction.microBatch())[its.batch],
                    end = begin + tensors[argument].sizeOf(its.batch);
     // Behind the last row there is padding.
     rows[argument].add({std::min(begin, all), std::min(end, all)});
   };
   for (uint32_t rank = range.begin; rank < range.end; ++rank)
     for (Section section : kSections)
-      for (const auto &instruction :
-           instructionsOf(ranks.program(rank), section))
+      for (const Instruction instruction : ranks.instructions(rank, section))
         if (instruction->opcode == ppx::Opcode_load)
-          add(rank, *instruction);
+          add(rank, instruction);
   return rows;
 }

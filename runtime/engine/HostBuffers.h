@@ -46,9 +46,9 @@ class HostBuffers final : public HostData {
 public:
   HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh);
 
-  Status load(uint32_t rank, const ppx::InstructionT &instruction,
+  Status load(uint32_t rank, const Instruction &instruction,
               std::byte *slot) override;
-  void emit(uint32_t rank, const ppx::InstructionT &instruction,
+  void emit(uint32_t rank, const Instruction &instruction,
             const std::byte *slot) override;
 
   /// Fails (usage) if any rank loads an input in the section that has not been

@@ -16,7 +16,7 @@ LocalRank::LocalRank(uint32_t index, const Mesh &mesh,
     : index(index), program(program), staging(std::move(staging)),
       scalars(mesh.coordinates(index), program) {
   for (Section section : kSections)
-    times[size_t(section)].resize(instructionsOf(program, section).size());
+    times[size_t(section)].resize(InstructionList(program, section).size());
 }
 
 /// Describes the failure of a device to allocate a rank's memory.
@@ -87,8 +87,7 @@ static void addSection(const Ranks &programs, RankRange range, Section section,
       const uint32_t rank = commOp.ranks[member];
       if (!range.contains(rank))
         continue;
-      const InstructionList &list =
-          instructionsOf(programs.program(rank), section);
+      const InstructionList &list = programs.instructions(rank, section);
       uint64_t &bytes =
           needed[rank - range.begin][list[commOp.index(member)]->queue];
       bytes = std::max(bytes, model.stagingBytes(moves, commOp.ranks, member));

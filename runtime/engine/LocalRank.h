@@ -34,10 +34,9 @@ struct LocalRank {
 
   /// Fails with the rank's name and the bytes it needs.
   Status allocate(Device &device);
-  Task makeTask(const ppx::InstructionT &instruction, const Kernels &kernels,
+  Task makeTask(const Instruction &instruction, const Kernels &kernels,
                 Device &device) const {
-    return Task(program, instruction, arena->address(), scalars, kernels,
-                device);
+    return Task(instruction, arena->address(), scalars, kernels, device);
   }
   /// Adds this rank's data as `member` to the data that all members share.
   Participant take(Participant participant, uint32_t member,

@@ -53,7 +53,7 @@ const std::byte *Measurements::unpack(const ppx::ProgramT &program,
                                       const std::byte *bytes) {
   for (Section section : kSections) {
     std::vector<InstructionTime> &its = times[size_t(section)];
-    its.resize(instructionsOf(program, section).size());
+    its.resize(InstructionList(program, section).size());
     bytes = take(bytes, its.data(), its.size());
   }
   bytes = take(bytes, &peakBytes, 1);

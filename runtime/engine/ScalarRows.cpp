@@ -19,8 +19,8 @@ ScalarRows::ScalarRows(const std::vector<uint32_t> &coordinates,
     : width((coordinates.size() + 2 + kLine - 1) / kLine * kLine),
       step(coordinates.size() + 1) {
   for (Section section : kSections)
-    for (const auto &instruction : instructionsOf(program, section)) {
-      const int32_t microBatch = instruction->micro_batch;
+    for (const Instruction instruction : InstructionList(program, section)) {
+      const int32_t microBatch = instruction.microBatch();
       if (!rows.try_emplace(microBatch, values.size()).second)
         continue;
       values.insert(values.end(), coordinates.begin(), coordinates.end());

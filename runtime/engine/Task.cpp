@@ -19,32 +19,29 @@ Expected<Kernels> pprt::prepareKernels(const ppx::ArtifactT &artifact,
   return kernels;
 }
 
-Task::Task(const ppx::ProgramT &program, const ppx::InstructionT &instruction,
-           std::byte *arena, const ScalarRows &scalars, const Kernels &kernels,
-           Device &device)
-    : instruction(&instruction), program(&program) {
-  for (uint32_t slot : instruction.arguments)
-    arguments.push_back(arena + program.slots[slot]->offset);
-  const bool isGate = instruction.opcode == ppx::Opcode_gate;
-  if (isGate || instruction.opcode == ppx::Opcode_run) {
-    Binding binding = {kernels[instruction.kernel].get(), arguments,
-                       scalars.row(instruction.micro_batch)};
+Task::Task(const Instruction &instruction, std::byte *arena,
+           const ScalarRows &scalars, const Kernels &kernels, Device &device)
+    : instruction(instruction) {
+  for (size_t i = 0; i < instruction.slotCount(); ++i)
+    arguments.push_back(arena + instruction.slot(i).offset);
+  const bool isGate = instruction->opcode == ppx::Opcode_gate;
+  if (isGate || instruction->opcode == ppx::Opcode_run) {
+    Binding binding = {kernels[instruction->kernel].get(), arguments,
+                       scalars.row(instruction.microBatch())};
     if (isGate) {
       binding.gate = arguments.back();
       binding.arguments.pop_back();
     }
     launch = device.bind(std::move(binding));
   }
-  if (instruction.opcode == ppx::Opcode_flag)
+  if (instruction->opcode == ppx::Opcode_flag)
     for (size_t value = 0; value + 1 < arguments.size(); ++value) {
-      const ppx::SlotT &slot = *program.slots[instruction.arguments[value]];
+      const ppx::SlotT &slot = instruction.slot(value);
       values.push_back({arguments[value], slot.bytes, slot.element});
     }
 }
 
-uint64_t Task::bytes() const {
-  return program->slots[instruction->arguments[0]]->bytes;
-}
+uint64_t Task::bytes() const { return instruction.slot(0).bytes; }
 
 size_t Task::inputCount() const {
   return instruction->opcode == ppx::Opcode_send   ? arguments.size()

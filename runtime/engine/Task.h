@@ -21,9 +21,8 @@ Expected<Kernels> prepareKernels(const ppx::ArtifactT &artifact,
                                  Device &device);
 
 struct Task {
-  Task(const ppx::ProgramT &program, const ppx::InstructionT &instruction,
-       std::byte *arena, const ScalarRows &scalars, const Kernels &kernels,
-       Device &device);
+  Task(const Instruction &instruction, std::byte *arena,
+       const ScalarRows &scalars, const Kernels &kernels, Device &device);
 
   /// Executes a run, gate, copy or flag; streams have no other instructions.
   Status give(Stream &stream) const;
@@ -33,8 +32,7 @@ struct Task {
   /// before the outputs, and a transfer has one of the two.
   size_t inputCount() const;
 
-  const ppx::InstructionT *instruction;
-  const ppx::ProgramT *program;
+  Instruction instruction;
   std::vector<std::byte *> arguments;
   std::unique_ptr<const Launch> launch; ///< of run and gate
   std::vector<Values> values;           ///< of flag

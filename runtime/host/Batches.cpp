@@ -26,7 +26,8 @@ static std::vector<bool> findLoaded(const ppx::ArtifactT &artifact) {
   std::vector<bool> loaded(artifact.arguments.size());
   for (const auto &program : artifact.programs)
     for (Section section : kSections)
-      for (const auto &instruction : instructionsOf(*program, section))
+      for (const pprt::Instruction instruction :
+           InstructionList(*program, section))
         if (instruction->opcode == ppx::Opcode_load)
           loaded[instruction->binding] = true;
   return loaded;

@@ -74,7 +74,7 @@ std::pair<std::optional<Place>, std::optional<Place>>
 orderTransfer(const Players &players, const std::vector<Place> &commOp) {
   std::pair<std::optional<Place>, std::optional<Place>> result;
   for (Place place : commOp) {
-    const ppx::Opcode opcode = players.instruction(place).opcode;
+    const ppx::Opcode opcode = players.instruction(place)->opcode;
     if (opcode == ppx::Opcode_send)
       result.first = place;
     if (opcode == ppx::Opcode_recv)
@@ -223,25 +223,25 @@ static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
                     const ppx::ArtifactT &artifact, const Timeline &timeline) {
   std::vector<size_t> firstSlice;
   for (uint32_t rank = 0; rank < players.size(); ++rank) {
-    const ppx::ProgramT &program = players.program(rank);
+    const InstructionList &body = players.body(rank);
     firstSlice.push_back(trace.slices.size());
-    for (size_t i = 0; i < program.body.size(); ++i) {
-      const ppx::InstructionT &instruction = *program.body[i];
+    for (size_t i = 0; i < body.size(); ++i) {
+      const pprt::Instruction instruction = body[i];
       TraceSlice slice;
-      slice.track = firstTrack[rank] + instruction.queue;
+      slice.track = firstTrack[rank] + instruction->queue;
       slice.name = instructionName(instruction);
-      slice.detail = instruction.location;
-      const bool isRun = instruction.opcode == ppx::Opcode_run;
+      slice.detail = instruction->location;
+      const bool isRun = instruction->opcode == ppx::Opcode_run;
       // Viewers colour by name: each kernel has its own.
-      if (isRun || instruction.opcode == ppx::Opcode_gate)
+      if (isRun || instruction->opcode == ppx::Opcode_gate)
         slice.name = actionName(instruction) + ' ' +
-                     artifact.kernels[instruction.kernel]->name;
+                     artifact.kernels[instruction->kernel]->name;
       // A gate may have been closed.
       if (isRun) {
-        slice.flops = artifact.kernels[instruction.kernel]->flops;
-        slice.bytes = artifact.kernels[instruction.kernel]->bytes;
+        slice.flops = artifact.kernels[instruction->kernel]->flops;
+        slice.bytes = artifact.kernels[instruction->kernel]->bytes;
       }
-      slice.category = categoryOf(instruction);
+      slice.category = categoryOf(*instruction);
       const Span &span = timeline[rank][i];
       slice.start = 1e6 * span.begin;
       slice.duration = 1e6 * (span.end - span.begin);

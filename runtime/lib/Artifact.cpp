@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -151,7 +152,7 @@ Expected<ppx::HeadT> Reader::readHead() {
   const std::string found(*preamble + 4, *preamble + kPreambleBytes);
   if (found != kArtifactIdentifier) {
     const bool isOther = found.compare(0, 3, kArtifactIdentifier, 3) == 0 &&
-                         found[3] >= '0' && found[3] <= '9';
+                         std::isalnum(static_cast<unsigned char>(found[3]));
     return bad(name, std::string("expects an artifact of format ") +
                          kArtifactIdentifier + ", got " +
                          (isOther ? "one of format " + found +

@@ -11,9 +11,10 @@ using namespace pprt;
 
 CommOps::CommOps(const Ranks &ranks, Section section)
     : ranks(ranks), section(section) {
-  for (const auto &program : ranks.artifact.programs) {
+  for (uint32_t program = 0; program < ranks.artifact.programs.size();
+       ++program) {
     Appointments &its = appointments.emplace_back();
-    const InstructionList &list = instructionsOf(*program, section);
+    const InstructionList &list = ranks.instructionsOf(program, section);
     for (uint32_t index = 0; index < list.size(); ++index) {
       const ppx::InstructionT &instruction = *list[index];
       if (instruction.opcode == ppx::Opcode_send)
@@ -89,18 +90,17 @@ static std::vector<uint32_t> findReceivers(const Ranks &ranks,
 std::vector<Move> CommOps::moves(const CommPlace &place, uint32_t k) const {
   // The source of an edge, the first member of an instance.
   const uint32_t rank = place.isGroup ? place.second : place.first;
-  const ppx::ProgramT &program = ranks.program(rank);
-  const ppx::InstructionT &instruction =
-      *instructionsOf(program, section)[sequence(place, 0, rank)[k]];
+  const Instruction instruction =
+      ranks.instructions(rank, section)[sequence(place, 0, rank)[k]];
   if (!place.isGroup)
-    return movesOfTransfer(program.slots[instruction.arguments[0]]->bytes);
+    return movesOfTransfer(instruction.slot(0).bytes);
   std::vector<const ppx::SlotT *> inputs;
-  for (size_t i = 0; i < instruction.arguments.size() / 2; ++i)
-    inputs.push_back(program.slots[instruction.arguments[i]].get());
+  for (size_t i = 0; i < instruction.slotCount() / 2; ++i)
+    inputs.push_back(&instruction.slot(i));
   std::vector<uint32_t> receivers;
-  if (instruction.collective == ppx::CollectiveKind_permute)
-    receivers = findReceivers(ranks, instruction, rank);
+  if (instruction->collective == ppx::CollectiveKind_permute)
+    receivers = findReceivers(ranks, *instruction, rank);
   return movesOfCollective(
-      instruction, inputs,
+      *instruction, inputs,
       ranks.mesh.memberCount(*ranks.artifact.groups[place.first]), receivers);
 }

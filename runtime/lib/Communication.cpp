@@ -62,13 +62,11 @@ static uint64_t roundsOf(ppx::CollectiveKind kind, uint64_t n) {
 
 std::optional<Message> pprt::messageOf(const ppx::ArtifactT &artifact,
                                        const Mesh &mesh,
-                                       const ppx::ProgramT &program,
-                                       const ppx::InstructionT &instruction) {
-  const std::vector<uint32_t> &arguments = instruction.arguments;
+                                       const Instruction &instruction) {
   const auto bytesOf = [&](size_t argument) {
-    return program.slots[arguments[argument]]->bytes;
+    return instruction.slot(argument).bytes;
   };
-  switch (instruction.opcode) {
+  switch (instruction->opcode) {
   case ppx::Opcode_send:
     return Message{CommunicationKind::send, bytesOf(0), bytesOf(0)};
   case ppx::Opcode_recv:
@@ -77,16 +75,16 @@ std::optional<Message> pprt::messageOf(const ppx::ArtifactT &artifact,
     return Message{CommunicationKind::host_copy, bytesOf(0), 0};
   case ppx::Opcode_collective: {
     // The size is the whole tensor: an all_gather's output.
-    const size_t operands = arguments.size() / 2;
+    const size_t operands = instruction.slotCount() / 2;
     const bool gathers =
-        instruction.collective == ppx::CollectiveKind_all_gather;
+        instruction->collective == ppx::CollectiveKind_all_gather;
     uint64_t bytes = 0;
     for (size_t i = 0; i < operands; ++i)
       bytes += bytesOf(gathers ? operands + i : i);
-    const uint64_t n = mesh.memberCount(*artifact.groups[instruction.group]);
-    return Message{kindOf(instruction.collective), bytes,
-                   wireBytes(instruction.collective, bytes, n),
-                   roundsOf(instruction.collective, n)};
+    const uint64_t n = mesh.memberCount(*artifact.groups[instruction->group]);
+    return Message{kindOf(instruction->collective), bytes,
+                   wireBytes(instruction->collective, bytes, n),
+                   roundsOf(instruction->collective, n)};
   }
   default:
     return std::nullopt;
@@ -94,17 +92,17 @@ std::optional<Message> pprt::messageOf(const ppx::ArtifactT &artifact,
 }
 
 uint64_t pprt::sentBytes(const Ranks &ranks, uint32_t rank,
-                         const ppx::InstructionT &instruction) {
+                         const Instruction &instruction) {
   const auto groupOf = [&](uint32_t index) -> const ppx::GroupT & {
     return *ranks.artifact.groups[index];
   };
   const std::optional<Message> message =
-      messageOf(ranks.artifact, ranks.mesh, ranks.program(rank), instruction);
+      messageOf(ranks.artifact, ranks.mesh, instruction);
   if (!message)
     return 0;
   if (message->kind == CommunicationKind::permute &&
-      ranks.mesh.memberIndex(groupOf(instruction.group), rank) ==
-          ranks.mesh.memberIndex(groupOf(instruction.target_group), rank))
+      ranks.mesh.memberIndex(groupOf(instruction->group), rank) ==
+          ranks.mesh.memberIndex(groupOf(instruction->target_group), rank))
     return 0;
   return message->wireBytes;
 }
@@ -126,9 +124,10 @@ std::vector<Traffic> pprt::trafficOf(const ppx::ArtifactT &artifact,
                                      const Mesh &mesh,
                                      const ppx::ProgramT &program) {
   std::vector<Traffic> result;
-  for (const std::unique_ptr<ppx::InstructionT> &instruction : program.body) {
+  for (const Instruction instruction :
+       InstructionList(program, Section::body)) {
     const std::optional<Message> message =
-        messageOf(artifact, mesh, program, *instruction);
+        messageOf(artifact, mesh, instruction);
     if (!message)
       continue;
     std::vector<std::string> axes = axesOf(artifact, mesh, *instruction);

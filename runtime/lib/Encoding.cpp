@@ -63,11 +63,11 @@ template <typename... Tables> uint64_t sizeAmong(const TypeTable &type) {
 
 uint64_t sizeInMemory(const TypeTable &type) {
   using namespace ppx;
-  return sizeAmong<ArgumentT, AxisT, CompiledKernelT, ContractionT,
+  return sizeAmong<ArgumentT, AxisT, CallT, CompiledKernelT, ContractionT,
                    DimensionAxesT, EpilogueT, GroupT, HeadT, ImageEntryT,
                    ImageT, InitializerT, InstructionT, KernelParameterT,
-                   KernelT, MatrixViewT, OutputT, ProgramT, QueueT, SlotT,
-                   ViewLoopT, WindowT>(type);
+                   KernelT, MatrixViewT, OutputT, ProgramT, QueueT, RoutineT,
+                   SlotT, ViewLoopT, WindowT>(type);
 }
 
 /// Returns the target of an offset field.

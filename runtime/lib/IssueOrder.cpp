@@ -27,7 +27,7 @@ IssueOrder::IssueOrder(const Ranks &given, Section section)
       continue;
     }
     classOf[rank] = uint32_t(positions.size());
-    positions.emplace_back(instructionsOf(ranks.program(rank), section).size());
+    positions.emplace_back(ranks.instructions(rank, section).size());
   }
   uint32_t position = 0;
   for (checks::DependencyGraph::Node head : graph.complete()) {
@@ -40,14 +40,13 @@ IssueOrder::IssueOrder(const Ranks &given, Section section)
 }
 
 uint32_t IssueOrder::leader(uint32_t rank, uint32_t index) const {
-  const ppx::InstructionT &instruction =
-      *instructionsOf(ranks.program(rank), section)[index];
-  switch (instruction.opcode) {
+  const Instruction instruction = ranks.instructions(rank, section)[index];
+  switch (instruction->opcode) {
   case ppx::Opcode_send:
   case ppx::Opcode_recv:
-    return std::min(rank, ranks.mesh.peer(rank, instruction.peer_stage));
+    return std::min(rank, ranks.mesh.peer(rank, instruction->peer_stage));
   case ppx::Opcode_collective:
-    return ranks.mesh.leader(*ranks.artifact.groups[instruction.group], rank);
+    return ranks.mesh.leader(*ranks.artifact.groups[instruction->group], rank);
   default:
     return rank;
   }

@@ -36,16 +36,16 @@ static uint64_t &columnOf(ppx::SlotClass slotClass, MemoryUse &use) {
 }
 
 /// The instruction at which live slots are largest.
-static size_t findPeak(const ppx::ProgramT &program,
+static size_t findPeak(const ppx::ProgramT &program, size_t size,
                        const std::vector<SlotLife> &lives) {
-  std::vector<int64_t> change(program.body.size() + 1);
+  std::vector<int64_t> change(size + 1);
   for (const SlotLife &life : lives) {
     change[life.first] += int64_t(program.slots[life.slot]->bytes);
     change[life.last + 1] -= int64_t(program.slots[life.slot]->bytes);
   }
   int64_t live = 0, most = -1;
   size_t peak = 0;
-  for (size_t i = 0; i < program.body.size(); ++i)
+  for (size_t i = 0; i < size; ++i)
     if ((live += change[i]) > most) {
       most = live;
       peak = i;
@@ -58,7 +58,7 @@ namespace {
 /// Walks a body and begins and extends values.
 class LivesOfBody {
 public:
-  explicit LivesOfBody(const ppx::ProgramT &program)
+  LivesOfBody(const ppx::ProgramT &program, size_t size)
       : program(program), current(program.slots.size(), kNone),
         hasOne(program.slots.size()),
         readAt(program.slots.size(), std::numeric_limits<size_t>::max()) {
@@ -68,7 +68,7 @@ public:
           isHeld || whole != slot)
         hasOne[whole] = true;
       if (isHeld && wholeSlot(program, slot) == slot)
-        current[slot] = begin(slot, 0, program.body.size() - 1);
+        current[slot] = begin(slot, 0, size - 1);
     }
   }
 
@@ -110,13 +110,14 @@ private:
 
 SlotLives pprt::livesOf(const ppx::ArtifactT &artifact,
                         const ppx::ProgramT &program) {
-  if (program.body.empty())
+  const InstructionList body(program, Section::body);
+  if (body.empty())
     return {};
-  LivesOfBody body(program);
-  for (size_t i = 0; i < program.body.size(); ++i)
-    body.visit(i, accessesOf(artifact, *program.body[i]));
-  body.lives.peak = findPeak(program, body.lives.all);
-  return std::move(body.lives);
+  LivesOfBody lives(program, body.size());
+  for (size_t i = 0; i < body.size(); ++i)
+    lives.visit(i, accessesOf(artifact, body[i]));
+  lives.lives.peak = findPeak(program, body.size(), lives.lives.all);
+  return std::move(lives.lives);
 }
 
 std::vector<bool> SlotLives::atPeak(const ppx::ProgramT &program) const {

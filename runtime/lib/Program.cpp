@@ -22,24 +22,6 @@ const char *pprt::sectionName(Section section) {
   return "";
 }
 
-const InstructionList &pprt::instructionsOf(const ppx::ProgramT &program,
-                                            Section section) {
-  switch (section) {
-  case Section::setup:
-    return program.setup;
-  case Section::body:
-    return program.body;
-  case Section::teardown:
-    break;
-  }
-  return program.teardown;
-}
-
-InstructionList &pprt::instructionsOf(ppx::ProgramT &program, Section section) {
-  return const_cast<InstructionList &>(
-      instructionsOf(std::as_const(program), section));
-}
-
 uint64_t pprt::elementSize(ppx::ElementType element) {
   switch (element) {
   case ppx::ElementType_f64:
@@ -211,15 +193,15 @@ char pprt::phaseLetter(ppx::Phase phase) {
   return phase >= 0 && size_t(phase) < sizeof(letters) ? letters[phase] : '?';
 }
 
-std::string pprt::actionName(const ppx::InstructionT &instruction) {
-  std::string name = std::to_string(instruction.stage);
-  name += phaseLetter(instruction.phase);
-  if (instruction.micro_batch >= 0)
-    name += std::to_string(instruction.micro_batch);
+std::string pprt::actionName(const Instruction &instruction) {
+  std::string name = std::to_string(instruction->stage);
+  name += phaseLetter(instruction->phase);
+  if (const int32_t microBatch = instruction.microBatch(); microBatch >= 0)
+    name += std::to_string(microBatch);
   return name;
 }
 
-std::string pprt::instructionName(const ppx::InstructionT &instruction) {
+std::string pprt::instructionName(const Instruction &instruction) {
   return actionName(instruction) + ' ' +
-         ppx::EnumNameOpcode(instruction.opcode);
+         ppx::EnumNameOpcode(instruction->opcode);
 }

@@ -81,7 +81,7 @@ std::vector<RankTimes> pprt::timesOfPlayers(const Players &players,
   std::vector<RankTimes> times(players.size());
   for (uint32_t player = 0; player < players.size(); ++player) {
     std::vector<Span> kernels;
-    const InstructionList &body = players.program(player).body;
+    const InstructionList &body = players.body(player);
     for (size_t i = 0; i < body.size(); ++i)
       if (body[i]->opcode == ppx::Opcode_run ||
           body[i]->opcode == ppx::Opcode_gate)

@@ -12,4 +12,9 @@ Ranks::Ranks(const ppx::ArtifactT &artifact, const Mesh &mesh)
   for (uint32_t i = 0; i < artifact.programs.size(); ++i)
     for (uint32_t rank : artifact.programs[i]->ranks)
       programs[rank] = i;
+  auto all = std::make_shared<std::vector<InstructionList>>();
+  for (const auto &program : artifact.programs)
+    for (Section section : kSections)
+      all->emplace_back(*program, section);
+  lists = std::move(all);
 }

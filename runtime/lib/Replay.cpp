@@ -14,10 +14,6 @@ using namespace pprt;
 
 Players Players::ranks(const ppx::ArtifactT &artifact, const Mesh &mesh) {
   Players players(artifact, mesh);
-  players.bodies.resize(mesh.worldSize());
-  for (const auto &program : artifact.programs)
-    for (uint32_t rank : program->ranks)
-      players.bodies[rank] = program.get();
   for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank) {
     players.weights.push_back(1);
     players.firstRanks.push_back(rank);
@@ -29,14 +25,12 @@ Players Players::ranks(const ppx::ArtifactT &artifact, const Mesh &mesh) {
 Players Players::classes(const ppx::ArtifactT &artifact, const Mesh &mesh) {
   Players players(artifact, mesh);
   uint64_t operations = 0;
-  const RankClasses classes =
-      RankClasses::coarsest(Ranks(artifact, mesh), operations);
+  const RankClasses classes = RankClasses::coarsest(players.all, operations);
   players.playerOf.resize(mesh.worldSize());
   for (const auto &program : artifact.programs)
     for (uint32_t rank : program->ranks)
       if (classes.speakerOf(rank) == rank) {
         players.playerOf[rank] = players.size();
-        players.bodies.push_back(program.get());
         players.weights.push_back(0);
         players.firstRanks.push_back(rank);
       }
@@ -59,8 +53,7 @@ std::vector<std::vector<Place>> Players::findCommOps() const {
   // A place is identified by the players at the edge's ends, or by the group
   // and its first player; a comm op also by its index among those of the place.
   using Ends = std::tuple<bool, uint32_t, uint32_t>;
-  const Ranks ranks(artifact, mesh);
-  const CommOps body(ranks, Section::body);
+  const CommOps body(all, Section::body);
   std::map<std::pair<Ends, size_t>, std::vector<Place>> commOps;
   for (uint32_t player = 0; player < size(); ++player) {
     const uint32_t rank = firstRanks[player];
@@ -121,15 +114,15 @@ Replayer::Replayer(const Players &players,
                    const std::function<double(Place)> &duration)
     : players(players), duration(duration), commOps(players.findCommOps()) {
   for (uint32_t player = 0; player < players.size(); ++player) {
-    const ppx::ProgramT &program = players.program(player);
+    const InstructionList &body = players.body(player);
     Progress start;
-    start.queues.resize(program.queues.size());
-    start.done.resize(program.queues.size());
-    for (size_t i = 0; i < program.body.size(); ++i)
-      start.queues[program.body[i]->queue].push_back(i);
+    start.queues.resize(players.program(player).queues.size());
+    start.done.resize(start.queues.size());
+    for (size_t i = 0; i < body.size(); ++i)
+      start.queues[body[i]->queue].push_back(i);
     progress.push_back(std::move(start));
-    timeline.emplace_back(program.body.size());
-    commOpOf.emplace_back(program.body.size(), alone);
+    timeline.emplace_back(body.size());
+    commOpOf.emplace_back(body.size(), alone);
   }
   for (size_t m = 0; m < commOps.size(); ++m)
     for (Place place : commOps[m])
@@ -142,15 +135,14 @@ std::optional<double> Replayer::readyTime(uint32_t player,
   const std::vector<Span> &spans = timeline[player];
   const size_t position = its.done[queue];
   double ready = position == 0 ? 0 : spans[its.queues[queue][position - 1]].end;
-  for (const ppx::Wait &wait :
-       players.instruction({player, its.queues[queue][position]}).waits) {
-    if (its.done[wait.queue()] < wait.count())
-      return std::nullopt;
-    if (wait.count() > 0)
-      ready = std::max(ready,
-                       spans[its.queues[wait.queue()][wait.count() - 1]].end);
-  }
-  return ready;
+  bool holds = true;
+  players.body(player).forEachWait(
+      its.queues[queue][position], [&](uint32_t on, uint32_t count) {
+        holds &= its.done[on] >= count;
+        if (holds && count > 0)
+          ready = std::max(ready, spans[its.queues[on][count - 1]].end);
+      });
+  return holds ? std::optional<double>(ready) : std::nullopt;
 }
 
 bool Replayer::advance(uint32_t player, uint32_t queue) {
@@ -173,12 +165,12 @@ bool Replayer::advance(uint32_t player, uint32_t queue) {
 bool Replayer::meet(const std::vector<Place> &places) {
   // A transfer without its other end, in an unchecked artifact.
   if (places.size() == 1 &&
-      players.instruction(places.front()).opcode != ppx::Opcode_collective)
+      players.instruction(places.front())->opcode != ppx::Opcode_collective)
     return false;
   double start = 0, longest = 0;
   for (Place place : places) {
     const Progress &its = progress[place.player];
-    const uint32_t queue = players.instruction(place).queue;
+    const uint32_t queue = players.instruction(place)->queue;
     if (its.done[queue] == its.queues[queue].size() ||
         its.queues[queue][its.done[queue]] != place.index)
       return false;
@@ -191,7 +183,7 @@ bool Replayer::meet(const std::vector<Place> &places) {
   }
   for (Place place : places) {
     timeline[place.player][place.index].end = start + longest;
-    ++progress[place.player].done[players.instruction(place).queue];
+    ++progress[place.player].done[players.instruction(place)->queue];
   }
   return true;
 }

@@ -8,30 +8,31 @@
 using namespace pprt;
 
 std::vector<SlotAccess> pprt::accessesOf(const ppx::ArtifactT &artifact,
-                                         const ppx::InstructionT &instruction) {
-  const std::vector<uint32_t> &arguments = instruction.arguments;
+                                         const Instruction &instruction) {
+  const size_t count = instruction.slotCount();
   std::vector<SlotAccess> result;
-  result.reserve(arguments.size());
+  result.reserve(count);
   // The first `readCount` arguments are read, the others written.
   auto readsThenWrites = [&](size_t readCount) {
-    for (size_t i = 0; i < arguments.size(); ++i)
-      result.push_back({arguments[i], i < readCount, i >= readCount});
+    for (size_t i = 0; i < count; ++i)
+      result.push_back(
+          {instruction.slotNumber(i), i < readCount, i >= readCount});
   };
-  switch (instruction.opcode) {
+  switch (instruction->opcode) {
   case ppx::Opcode_run:
   case ppx::Opcode_gate: {
-    const auto &parameters = artifact.kernels[instruction.kernel]->parameters;
-    const bool gated = instruction.opcode == ppx::Opcode_gate;
+    const auto &parameters = artifact.kernels[instruction->kernel]->parameters;
+    const bool gated = instruction->opcode == ppx::Opcode_gate;
     for (size_t i = 0; i < parameters.size(); ++i) {
       const ppx::Access access = parameters[i]->access;
       const bool writes = access != ppx::Access_read;
       // A gated kernel may be skipped: the bytes that it would write keep their
       // value, which must be defined as if it were read.
-      result.push_back(
-          {arguments[i], access != ppx::Access_write || gated, writes});
+      result.push_back({instruction.slotNumber(i),
+                        access != ppx::Access_write || gated, writes});
     }
     if (gated)
-      result.push_back({arguments.back(), true, false});
+      result.push_back({instruction.slotNumber(count - 1), true, false});
     break;
   }
   case ppx::Opcode_send:
@@ -46,10 +47,10 @@ std::vector<SlotAccess> pprt::accessesOf(const ppx::ArtifactT &artifact,
     readsThenWrites(1);
     break;
   case ppx::Opcode_collective:
-    readsThenWrites(arguments.size() / 2);
+    readsThenWrites(count / 2);
     break;
   case ppx::Opcode_flag:
-    readsThenWrites(arguments.size() - 1);
+    readsThenWrites(count - 1);
     break;
   case ppx::Opcode_step:
     break;

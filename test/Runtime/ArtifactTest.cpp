@@ -150,13 +150,13 @@ TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
             path + ": expects an artifact, got a file of 3 bytes");
   std::ofstream(path) << "a text of some length";
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects an artifact of format PPXA, got another kind of "
+            path + ": expects an artifact of format PPXB, got another kind of "
                    "file");
   // Earlier versions began with the place of FlatBuffers' root.
   std::ofstream(path) << std::string("\x1c\0\0\0PPX2", 8)
                       << std::string(100, 'x');
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects an artifact of format PPXA, got one of format "
+            path + ": expects an artifact of format PPXB, got one of format "
                    "PPX2, by another version of pp; make it again from its "
                    "module, with pp-opt --emit=ppx");
   std::vector<uint8_t> bytes = packArtifact(sample());
@@ -191,8 +191,10 @@ TEST_F(Artifact, TablesThatGrowInMemoryAreRefused) {
     const auto body =
         builder.CreateVector(std::vector<flatbuffers::Offset<ppx::Instruction>>(
             instructions, empty));
+    const auto routines =
+        builder.CreateVector({ppx::CreateRoutine(builder, body)});
     ppx::ProgramBuilder program(builder);
-    program.add_body(body);
+    program.add_routines(routines);
     const auto programs = builder.CreateVector({program.Finish()});
     // Padding, so that the file is not too small for so many tables.
     const auto object =
@@ -221,9 +223,10 @@ TEST_F(Artifact, TheSameTablesOverAndOverAreNotLookedAt) {
   const auto many = [&](auto table) {
     return builder.CreateVector(std::vector<decltype(table)>(1000, table));
   };
-  const auto body = many(ppx::InstructionBuilder(builder).Finish());
+  const auto routines =
+      many(ppx::CreateRoutine(builder, many(ppx::CreateInstruction(builder))));
   ppx::ProgramBuilder program(builder);
-  program.add_body(body);
+  program.add_routines(routines);
   const auto programs = many(program.Finish());
   ppx::ImageBuilder image(builder);
   image.add_programs(programs);
@@ -272,9 +275,10 @@ TEST_F(Artifact, IsNoLargerInMemoryThanItsFileAllows) {
     instruction.add_location(location);
     body.push_back(instruction.Finish());
   }
-  const auto list = builder.CreateVector(body);
+  const auto routine = ppx::CreateRoutine(builder, builder.CreateVector(body));
+  const auto routines = builder.CreateVector({routine});
   ppx::ProgramBuilder program(builder);
-  program.add_body(list);
+  program.add_routines(routines);
   const auto programs = builder.CreateVector(std::vector{program.Finish()});
   ppx::ImageBuilder image(builder);
   image.add_programs(programs);

@@ -154,10 +154,10 @@ ClockDevice::transport(World &, uint32_t) {
 
 class NoHost final : public HostData {
 public:
-  Status load(uint32_t, const ppx::InstructionT &, std::byte *) override {
+  Status load(uint32_t, const Instruction &, std::byte *) override {
     return {};
   }
-  void emit(uint32_t, const ppx::InstructionT &, const std::byte *) override {}
+  void emit(uint32_t, const Instruction &, const std::byte *) override {}
 };
 
 /// Each of two ranks launches a kernel and meets the other one; or one launches

@@ -279,10 +279,11 @@ ppx::ArtifactT twoStages() {
 /// The first instruction with `opcode` in the body of program `index`.
 ppx::InstructionT &first(ppx::ArtifactT &artifact, uint32_t index,
                          ppx::Opcode opcode) {
-  for (const auto &instruction : artifact.programs[index]->body)
+  for (const auto &instruction :
+       writtenOf(*artifact.programs[index], Section::body))
     if (instruction->opcode == opcode)
       return *instruction;
-  return *artifact.programs[index]->body.front();
+  return *writtenOf(*artifact.programs[index], Section::body).front();
 }
 
 } // namespace
@@ -304,13 +305,13 @@ TEST(Matching, ATransferIsNamedAlikeOnBothSides) {
 }
 
 TEST(Matching, PhaseStageBytesAndElementsMatter) {
-  using Instruction = ppx::InstructionT;
-  for (auto breakIt : std::initializer_list<void (*)(Instruction &)>{
-           [](Instruction &i) { i.phase = ppx::Phase_backward; },
-           [](Instruction &i) { i.stage = 1; },
-           [](Instruction &i) { i.micro_batch = 1; },
+  using Written = ppx::InstructionT;
+  for (auto breakIt : std::initializer_list<void (*)(Written &)>{
+           [](Written &i) { i.phase = ppx::Phase_backward; },
+           [](Written &i) { i.stage = 1; },
+           [](Written &i) { i.micro_batch = 1; },
            // The flag is four bytes, the output forty-eight.
-           [](Instruction &i) { i.arguments = {11}; }}) {
+           [](Written &i) { i.arguments = {11}; }}) {
     ppx::ArtifactT artifact = twoStages();
     breakIt(first(artifact, 0, ppx::Opcode_send));
     EXPECT_TRUE(checkArtifact(artifact).has(FindingKind::mismatch));
@@ -323,9 +324,10 @@ TEST(Matching, PhaseStageBytesAndElementsMatter) {
 
 TEST(Matching, EverySendHasAReceive) {
   ppx::ArtifactT artifact = twoStages();
-  artifact.programs[0]->teardown.push_back(std::make_unique<ppx::InstructionT>(
-      first(artifact, 0, ppx::Opcode_send)));
-  artifact.programs[0]->teardown.back()->waits.clear();
+  writtenOf(*artifact.programs[0], Section::teardown)
+      .push_back(std::make_unique<ppx::InstructionT>(
+          first(artifact, 0, ppx::Opcode_send)));
+  writtenOf(*artifact.programs[0], Section::teardown).back()->waits.clear();
   EXPECT_EQ(checkArtifact(artifact).findings.back().message,
             "rank 1, teardown #2 '0F0 send': expects a partner on the edge "
             "from rank 1 to rank 3; got 1 sends and 0 receives in the "
@@ -364,7 +366,7 @@ TEST(Matching, MembersOfAGroupSplitTheSameDimension) {
 TEST(Matching, MembersOfAGroupDoTheSame) {
   ppx::ArtifactT artifact = twoStages();
   ppx::ProgramT &other = *artifact.programs[makePrivateProgram(artifact, 1)];
-  for (const auto &instruction : other.body)
+  for (const auto &instruction : writtenOf(other, Section::body))
     if (instruction->opcode == ppx::Opcode_collective)
       instruction->reduction = ppx::Reduction_max;
   EXPECT_EQ(messageOf(artifact),
@@ -376,7 +378,7 @@ TEST(Matching, MembersOfAGroupDoTheSame) {
 TEST(Matching, NoMemberIsMissing) {
   ppx::ArtifactT artifact = twoStages();
   ppx::ProgramT &other = *artifact.programs[makePrivateProgram(artifact, 1)];
-  other.setup.pop_back();
+  writtenOf(other, Section::setup).pop_back();
   EXPECT_EQ(messageOf(artifact),
             "rank 0, setup #1 '0P collective': expects all 4 members of "
             "the group; got 3, as the other ranks have fewer collectives in "

@@ -40,7 +40,7 @@ Verdict judge(const Ranks &ranks, const RankClasses &classes) {
 void exchange(ppx::ArtifactT &artifact, std::mt19937_64 &random) {
   ppx::ProgramT &program =
       *artifact.programs[random() % artifact.programs.size()];
-  InstructionList &list = program.body;
+  WrittenList &list = writtenOf(program, Section::body);
   const size_t count = list.size() - 1; // the step stays last
   if (count > 1)
     std::swap(list[random() % count], list[random() % count]);

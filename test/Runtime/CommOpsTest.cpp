@@ -228,8 +228,7 @@ meetByArriving(const Ranks &ranks, Section section) {
   for (bool progress = true; progress;) {
     progress = false;
     for (uint32_t rank = 0; rank < ranks.mesh.worldSize(); ++rank) {
-      const InstructionList &list =
-          instructionsOf(ranks.program(rank), section);
+      const InstructionList &list = ranks.instructions(rank, section);
       for (uint32_t queue = 0; queue < ranks.program(rank).queues.size();
            ++queue) {
         uint32_t &index = next[{rank, queue}];
@@ -271,7 +270,7 @@ static void compareCommOp(const Ranks &ranks, const CommOps &commOps,
   const uint32_t index = commOps.sequence(place, 0, members[0])[k];
   const ppx::ProgramT &program = ranks.program(members[0]);
   const ppx::InstructionT &instruction =
-      *instructionsOf(program, section)[index];
+      *ranks.instructions(members[0], section)[index];
   std::vector<size_t> receivers;
   if (instruction.collective == ppx::CollectiveKind_permute)
     for (uint32_t rank : ranks.mesh.members(

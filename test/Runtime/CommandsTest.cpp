@@ -63,14 +63,14 @@ std::vector<std::pair<uint32_t, uint32_t>> ordersOf(const Ranks &ranks,
   const uint32_t end = uint32_t(commands.list.size()) - 1;
   for (uint32_t rank = range.begin; rank < range.end; ++rank) {
     std::map<uint32_t, std::vector<uint32_t>> queues;
-    const InstructionList &list = instructionsOf(ranks.program(rank), section);
+    const InstructionList &list = ranks.instructions(rank, section);
     for (uint32_t i = 0; i < list.size(); ++i)
       queues[list[i]->queue].push_back(i);
     for (uint32_t i = 0; i < list.size(); ++i) {
       const uint32_t mine = commandOf.at({rank, i});
       result.emplace_back(0, mine);
       result.emplace_back(mine, end);
-      for (const ppx::Wait &wait : list[i]->waits)
+      for (const ppx::Wait &wait : list.waits(i))
         for (uint32_t k = 0; k < wait.count(); ++k)
           result.emplace_back(commandOf.at({rank, queues[wait.queue()][k]}),
                               mine);
@@ -104,7 +104,7 @@ void check(const Ranks &ranks, RankRange range, Section section, int &met) {
     if (commands.list[c].parts.empty())
       continue;
     const ppx::Opcode opcode =
-        ranks.instruction(commands.list[c].parts.front()).opcode;
+        ranks.instruction(commands.list[c].parts.front())->opcode;
     EXPECT_TRUE(!commands.meets[commands.list[c].stream] ||
                 opcode == ppx::Opcode_send || opcode == ppx::Opcode_recv ||
                 opcode == ppx::Opcode_collective);
@@ -145,7 +145,7 @@ TEST(Commands, TellsACommOpOnce) {
       continue;
     isThere = true;
     for (const InstructionRef &part : command.parts)
-      EXPECT_EQ(ranks.instruction(part).opcode, ppx::Opcode_collective);
+      EXPECT_EQ(ranks.instruction(part)->opcode, ppx::Opcode_collective);
   }
   EXPECT_TRUE(isThere);
   EXPECT_TRUE(commands.list.front().parts.empty());

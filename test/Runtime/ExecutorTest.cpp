@@ -37,32 +37,20 @@ const reference::Options *model = nullptr;
 /// Loads the model's values; keeps emitted ones.
 class ModelHost final : public HostData {
 public:
-  explicit ModelHost(const ppx::ArtifactT &artifact) : artifact(artifact) {}
-
-  Status load(uint32_t rank, const ppx::InstructionT &instruction,
+  Status load(uint32_t rank, const Instruction &instruction,
               std::byte *slot) override {
-    model->load({rank, instruction.binding, step, instruction.micro_batch,
-                 reinterpret_cast<uint8_t *>(slot),
-                 bytesOf(rank, instruction)});
+    model->load({rank, instruction->binding, step, instruction.microBatch(),
+                 reinterpret_cast<uint8_t *>(slot), instruction.slot(0).bytes});
     return {};
   }
-  void emit(uint32_t rank, const ppx::InstructionT &instruction,
+  void emit(uint32_t rank, const Instruction &instruction,
             const std::byte *slot) override {
     const auto *bytes = reinterpret_cast<const uint8_t *>(slot);
     std::lock_guard<std::mutex> lock(mutex);
-    emitted[{rank, instruction.binding, step, instruction.micro_batch}] =
-        std::vector<uint8_t>(bytes, bytes + bytesOf(rank, instruction));
+    emitted[{rank, instruction->binding, step, instruction.microBatch()}] =
+        std::vector<uint8_t>(bytes, bytes + instruction.slot(0).bytes);
   }
 
-  uint64_t bytesOf(uint32_t rank, const ppx::InstructionT &instruction) const {
-    for (const auto &program : artifact.programs)
-      for (uint32_t candidate : program->ranks)
-        if (candidate == rank)
-          return program->slots[instruction.arguments[0]]->bytes;
-    return 0;
-  }
-
-  const ppx::ArtifactT &artifact;
   int64_t step = -1; ///< counted as the reference does
   std::mutex mutex;
   std::map<reference::EmitKey, std::vector<uint8_t>> emitted;
@@ -90,7 +78,7 @@ Outcome runThreads(std::shared_ptr<const ppx::ArtifactT> artifact,
                    std::function<bool()> isInterrupted = {}) {
   Outcome outcome;
   Expected<Mesh> mesh = Mesh::create(artifact->axes);
-  auto host = std::make_shared<ModelHost>(*artifact);
+  auto host = std::make_shared<ModelHost>();
   Expected<std::unique_ptr<polled::PolledExecutor>> created =
       makeThreadExecutor(artifact, {std::move(resolver), threads}, host,
                          {timeout, std::move(isInterrupted)});
@@ -255,7 +243,7 @@ TEST_F(ExecutorTest, StepsDoNotAllocate) {
   // Kernels, loads and emits of the model allocate: leave them out.
   ppx::ArtifactT copy = *artifact;
   for (auto &program : copy.programs)
-    for (auto &instruction : program->body)
+    for (auto &instruction : writtenOf(*program, Section::body))
       if (instruction->opcode == ppx::Opcode_load ||
           instruction->opcode == ppx::Opcode_emit)
         instruction->opcode = ppx::Opcode_step;
@@ -429,9 +417,8 @@ TEST_F(ExecutorTest, PoisoningIsNoHang) {
   program.begin(Section::body);
   program.step(program.queue("compute"));
   auto artifact = use(builder.take());
-  auto executor =
-      makeThreadExecutor(artifact, {}, std::make_shared<ModelHost>(*artifact),
-                         {/*hangSeconds=*/0.1, {}});
+  auto executor = makeThreadExecutor(
+      artifact, {}, std::make_shared<ModelHost>(), {/*hangSeconds=*/0.1, {}});
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   const Status status = (*executor)->run(Section::body, 0);
   EXPECT_TRUE(status.ok()) << status.message();

@@ -31,12 +31,12 @@ namespace {
 /// A host whose input cannot be read.
 class FailingHost final : public HostData {
 public:
-  Status load(uint32_t, const ppx::InstructionT &, std::byte *) override {
+  Status load(uint32_t, const Instruction &, std::byte *) override {
     while (awaited && !*awaited)
       std::this_thread::sleep_for(milliseconds(1));
     return Status(ExitCode::io, "the input cannot be read");
   }
-  void emit(uint32_t, const ppx::InstructionT &, const std::byte *) override {}
+  void emit(uint32_t, const Instruction &, const std::byte *) override {}
 
   /// Condition to wait for before failing.
   const std::atomic<bool> *awaited = nullptr;

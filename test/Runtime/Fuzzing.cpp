@@ -26,8 +26,9 @@ static bool isSmall(const ppx::ArtifactT &artifact) {
   for (const auto &program : artifact.programs) {
     const uint64_t count = program->ranks.size();
     ranks += count;
-    instructions += count * (program->setup.size() + 2 * program->body.size() +
-                             program->teardown.size());
+    for (Section section : kSections)
+      instructions += count * (section == Section::body ? 2 : 1) *
+                      InstructionList(*program, section).size();
     if (program->arena_bytes > 1 << 20)
       return false;
     bytes += count * program->arena_bytes;

@@ -13,8 +13,9 @@ using namespace pprt::test;
 
 const char *test::nameOf(Mutation mutation) {
   static constexpr const char *kNames[] = {
-      "swap", "drop", "duplicate", "peer", "offset", "wait",       "count",
-      "slot", "tag",  "group",     "axes", "queue",  "collective", "part"};
+      "swap",       "drop", "duplicate", "peer",  "offset", "wait",
+      "count",      "slot", "tag",       "group", "axes",   "queue",
+      "collective", "part", "call",      "copies"};
   static_assert(std::size(kNames) == kMutations);
   return kNames[size_t(mutation)];
 }
@@ -31,9 +32,17 @@ Mutator::Mutator(ppx::ArtifactT &artifact, std::mt19937_64 &random)
   const Section section = place == 0   ? Section::setup
                           : place == 1 ? Section::teardown
                                        : Section::body;
-  inBody =
-      section == Section::body || instructionsOf(*program, section).empty();
-  list = &instructionsOf(*program, inBody ? Section::body : section);
+  const bool isWritten = callsOf(*program, Section::body).size() <= 1;
+  if (!isWritten && pick(2) == 0) {
+    const size_t routine = pick(program->routines.size());
+    list = &program->routines[routine]->instructions;
+    inBody = !list->empty() && list->back()->opcode == ppx::Opcode_step;
+    return;
+  }
+  if (!isWritten)
+    flatten(*program);
+  inBody = section == Section::body || writtenOf(*program, section).empty();
+  list = &writtenOf(*program, inBody ? Section::body : section);
 }
 
 bool Mutator::apply(Mutation mutation) {
@@ -66,6 +75,10 @@ bool Mutator::apply(Mutation mutation) {
     return changeCollective();
   case Mutation::part:
     return changePart();
+  case Mutation::call:
+    return changeCall();
+  case Mutation::copies:
+    return changeCopies();
   }
   return false;
 }
@@ -248,6 +261,46 @@ bool Mutator::changePart() {
     }
   }
   return false;
+}
+
+bool Mutator::changeCopies() {
+  std::vector<ppx::SlotT *> found;
+  for (const auto &slot : program->slots)
+    if (slot->copies > 1)
+      found.push_back(slot.get());
+  if (found.empty())
+    return false;
+  ppx::SlotT &slot = *found[pick(found.size())];
+  slot.copies = 1 + uint32_t(pick(slot.copies - 1));
+  return true;
+}
+
+bool Mutator::changeCall() {
+  auto &calls = program->body;
+  if (calls.size() < 3)
+    return false;
+  // The last has the step.
+  const size_t i = pick(calls.size() - 1), j = pick(calls.size() - 1);
+  ppx::CallT &call = *calls[i];
+  switch (pick(5)) {
+  case 0:
+    std::swap(calls[i], calls[j]);
+    return i != j;
+  case 1:
+    calls.erase(calls.begin() + ptrdiff_t(i));
+    return true;
+  case 2:
+    std::swap(call.micro_batch, calls[j]->micro_batch);
+    return call.micro_batch != calls[j]->micro_batch;
+  case 3:
+    std::swap(call.routine, calls[j]->routine);
+    return call.routine != calls[j]->routine;
+  default:
+    if (call.waits.empty())
+      return false;
+    call.waits.erase(call.waits.begin() + ptrdiff_t(pick(call.waits.size())));
+    return true;
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,7 +11,7 @@
 #ifndef PP_TEST_RUNTIME_MUTATIONS_H
 #define PP_TEST_RUNTIME_MUTATIONS_H
 
-#include "pprt/Program.h"
+#include "ProgramBuilder.h"
 
 #include <optional>
 #include <random>
@@ -32,9 +32,13 @@ enum class Mutation {
   axes,       ///< a group over other axes or stages
   queue,      ///< an instruction in another queue
   collective, ///< another kind, reduction, dimension or target
-  part        ///< a slot is part of another one, or no longer
+  part,       ///< a slot is part of another one, or no longer
+  call,       ///< a call is for another micro-batch, elsewhere, or missing
+  copies      ///< a slot has another number of copies
 };
-constexpr size_t kMutations = size_t(Mutation::part) + 1;
+constexpr size_t kMutations = size_t(Mutation::copies) + 1;
+/// Those of programs of one call.
+constexpr size_t kFlatMutations = size_t(Mutation::call);
 const char *nameOf(Mutation mutation);
 
 /// Whether a program that stays valid after the mutation must compute the same:
@@ -83,12 +87,14 @@ private:
   bool changeQueue();
   bool changeCollective();
   bool changePart();
+  bool changeCall();
+  bool changeCopies();
 
   ppx::ArtifactT &artifact;
   std::mt19937_64 &random;
-  // The target: a section of the program of one rank.
+  // The target: a section of the program of one rank, or a routine of it.
   ppx::ProgramT *program = nullptr;
-  InstructionList *list = nullptr;
+  WrittenList *list = nullptr;
   bool inBody = false;
   std::optional<ppx::Opcode> opcode;
 };

@@ -43,8 +43,7 @@ Counts predict(const ppx::ArtifactT &artifact, uint64_t steps) {
   const Ranks ranks(artifact, mesh);
   for (uint32_t rank = 0; rank < mesh.worldSize(); ++rank)
     for (Section section : kSections)
-      for (const auto &instruction :
-           instructionsOf(ranks.program(rank), section)) {
+      for (const Instruction instruction : ranks.instructions(rank, section)) {
         const uint64_t times = section == Section::body ? steps : 1;
         const ppx::Opcode opcode = instruction->opcode;
         const bool isLaunch =
@@ -56,7 +55,7 @@ Counts predict(const ppx::ArtifactT &artifact, uint64_t steps) {
         counts["copies"] += opcode == ppx::Opcode_copy ? times : 0;
         counts["flags"] += opcode == ppx::Opcode_flag ? times : 0;
         counts["comm ops"] += meets ? times : 0;
-        counts["bytes"] += times * sentBytes(ranks, rank, *instruction);
+        counts["bytes"] += times * sentBytes(ranks, rank, instruction);
       }
   return counts;
 }

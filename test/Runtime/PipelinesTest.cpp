@@ -98,7 +98,7 @@ TEST(Pipelines, OneForwardOneBackwardOverOneQueueDeadlocks) {
 static std::vector<ppx::InstructionT *> loadsOf(ppx::ArtifactT &artifact) {
   std::vector<ppx::InstructionT *> loads;
   for (const auto &program : artifact.programs)
-    for (const auto &instruction : program->body)
+    for (const auto &instruction : writtenOf(*program, Section::body))
       if (instruction->opcode == ppx::Opcode_load)
         loads.push_back(instruction.get());
   return loads;

@@ -12,6 +12,41 @@
 using namespace pprt;
 using namespace pprt::test;
 
+WrittenList &test::writtenOf(ppx::ProgramT &program, Section section) {
+  auto &calls = callsOf(program, section);
+  if (calls.empty()) {
+    calls.push_back(std::make_unique<ppx::CallT>());
+    calls.back()->routine = uint32_t(program.routines.size());
+    program.routines.push_back(std::make_unique<ppx::RoutineT>());
+  }
+  return program.routines[calls.front()->routine]->instructions;
+}
+
+void test::flatten(ppx::ProgramT &program) {
+  std::vector<std::unique_ptr<ppx::RoutineT>> flat;
+  for (Section section : kSections) {
+    flat.push_back(std::make_unique<ppx::RoutineT>());
+    const InstructionList list(program, section);
+    for (size_t i = 0; i < list.size(); ++i) {
+      auto copy = std::make_unique<ppx::InstructionT>(*list[i]);
+      copy->micro_batch = list[i].microBatch();
+      copy->waits = list.waits(i);
+      for (size_t slot = 0; slot < copy->arguments.size(); ++slot)
+        copy->arguments[slot] = list[i].slotNumber(slot);
+      flat.back()->instructions.push_back(std::move(copy));
+    }
+  }
+  for (Section section : kSections) {
+    auto &calls = callsOf(program, section);
+    calls.clear();
+    calls.push_back(std::make_unique<ppx::CallT>());
+    calls.back()->routine = uint32_t(section);
+  }
+  program.routines = std::move(flat);
+  for (const auto &slot : program.slots)
+    slot->copies = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // ProgramBuilder
 //===----------------------------------------------------------------------===//
@@ -83,7 +118,7 @@ ppx::InstructionT &ProgramBuilder::add(ppx::Opcode opcode, uint32_t queue,
                                        std::vector<uint32_t> arguments,
                                        const std::vector<uint32_t> &reads,
                                        const std::vector<uint32_t> &writes) {
-  InstructionList &list = instructionsOf(program, section);
+  WrittenList &list = writtenOf(program, section);
   list.push_back(std::make_unique<ppx::InstructionT>());
   ppx::InstructionT &instruction = *list.back();
   instruction.opcode = opcode;

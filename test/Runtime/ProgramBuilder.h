@@ -21,6 +21,17 @@ namespace pprt::test {
 
 class ArtifactBuilder;
 
+using WrittenList = std::vector<std::unique_ptr<ppx::InstructionT>>;
+
+/// The instructions of a section that makes one call at most. If it makes none,
+/// adds one of an empty routine.
+WrittenList &writtenOf(ppx::ProgramT &program, Section section);
+inline WrittenList &bodyOf(ppx::ProgramT &program) {
+  return writtenOf(program, Section::body);
+}
+/// Writes what each section calls as one routine, with slots instead of copies.
+void flatten(ppx::ProgramT &program);
+
 /// The action in an instruction's name.
 struct Action {
   ppx::Phase phase = ppx::Phase_prologue;

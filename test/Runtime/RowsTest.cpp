@@ -78,11 +78,14 @@ static ppx::ArtifactT makeLoader(uint64_t rowsOfBatch, bool isTimeMajor) {
   artifact.arguments.push_back(std::move(tokens));
   artifact.programs.push_back(std::make_unique<ppx::ProgramT>());
   artifact.programs[0]->ranks = {0, 1};
+  auto load = std::make_unique<ppx::InstructionT>();
+  load->opcode = ppx::Opcode_load;
+  ppx::ProgramT &program = *artifact.programs[0];
+  program.routines.push_back(std::make_unique<ppx::RoutineT>());
+  program.routines[0]->instructions.push_back(std::move(load));
   for (int32_t microBatch : {0, 1}) {
-    auto load = std::make_unique<ppx::InstructionT>();
-    load->opcode = ppx::Opcode_load;
-    load->micro_batch = microBatch;
-    artifact.programs[0]->body.push_back(std::move(load));
+    program.body.push_back(std::make_unique<ppx::CallT>());
+    program.body.back()->micro_batch = microBatch;
   }
   return artifact;
 }
@@ -129,13 +132,14 @@ static void expectShardsOfTheWhole(bool isTimeMajor) {
     HostBuffers whole = readFor({}), part = readFor(RankRange{rank, rank + 1});
     EXPECT_EQ(whole.inputRows[0].count(), 7u);
     EXPECT_EQ(part.inputRows[0].count(), rank == 0 ? 4u : 3u);
-    for (const auto &load : bounded.programs[0]->body) {
+    for (const Instruction load :
+         InstructionList(*bounded.programs[0], Section::body)) {
       std::vector<std::byte> expected(2 * 3 * 4, std::byte(1)),
           found = expected;
-      ASSERT_TRUE(whole.load(rank, *load, expected.data()).ok());
-      ASSERT_TRUE(part.load(rank, *load, found.data()).ok());
+      ASSERT_TRUE(whole.load(rank, load, expected.data()).ok());
+      ASSERT_TRUE(part.load(rank, load, found.data()).ok());
       EXPECT_EQ(found, expected)
-          << "rank " << rank << ", micro-batch " << load->micro_batch;
+          << "rank " << rank << ", micro-batch " << load.microBatch();
     }
   }
 }

@@ -32,10 +32,10 @@ constexpr double kTimeout = 0.5;
 
 class NoHost final : public HostData {
 public:
-  Status load(uint32_t, const ppx::InstructionT &, std::byte *) override {
+  Status load(uint32_t, const Instruction &, std::byte *) override {
     return {};
   }
-  void emit(uint32_t, const ppx::InstructionT &, const std::byte *) override {}
+  void emit(uint32_t, const Instruction &, const std::byte *) override {}
 };
 
 bool isInterrupted = false; ///< by a user

@@ -72,12 +72,23 @@ ppx::ContractionT &contraction(ppx::ArtifactT &artifact) {
   return *artifact.kernels.back()->body.AsContraction();
 }
 
+// Sections of the first program.
+WrittenList &setup(ppx::ArtifactT &artifact) {
+  return writtenOf(*artifact.programs[0], Section::setup);
+}
+WrittenList &body(ppx::ArtifactT &artifact) {
+  return writtenOf(*artifact.programs[0], Section::body);
+}
+WrittenList &teardown(ppx::ArtifactT &artifact) {
+  return writtenOf(*artifact.programs[0], Section::teardown);
+}
+
 /// The first instruction with `opcode` in the body of the first program.
 ppx::InstructionT &first(ppx::ArtifactT &artifact, ppx::Opcode opcode) {
-  for (const auto &instruction : artifact.programs[0]->body)
+  for (const auto &instruction : body(artifact))
     if (instruction->opcode == opcode)
       return *instruction;
-  return *artifact.programs[0]->body.front();
+  return *body(artifact).front();
 }
 
 } // namespace
@@ -386,7 +397,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"outputStageTwice", [](auto &a) { a.outputs[0]->stages = {1, 1}; },
              "output 'loss' expects its stages in ascending order, got 1 "
              "after 1"},
-        Case{"noEmit", [](auto &a) { a.programs[0]->teardown.pop_back(); },
+        Case{"noEmit", [](auto &a) { teardown(a).pop_back(); },
              "output 'weights' expects program 'program0' of stage 0 to emit "
              "it, got no such instruction"},
         Case{"emittedInPart",
@@ -404,7 +415,7 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) {
                a.outputs.push_back(
                    std::make_unique<ppx::OutputT>(*a.outputs[0]));
-               InstructionList &end = a.programs[1]->teardown;
+               WrittenList &end = writtenOf(*a.programs[1], Section::teardown);
                end.push_back(std::make_unique<ppx::InstructionT>(*end.back()));
                end.back()->binding = 2;
                end.back()->arguments = {10};
@@ -422,59 +433,54 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Instruction, Structure,
     testing::Values(
-        Case{"opcode",
-             [](auto &a) { a.programs[0]->body[1]->opcode = ppx::Opcode(99); },
+        Case{"opcode", [](auto &a) { body(a)[1]->opcode = ppx::Opcode(99); },
              "rank 0, body #1 '0P ': expects a known opcode, got 99"},
-        Case{"phase",
-             [](auto &a) { a.programs[0]->body[0]->phase = ppx::Phase(99); },
+        Case{"phase", [](auto &a) { body(a)[0]->phase = ppx::Phase(99); },
              "rank 0, body #0 '0? run': expects a known phase, got 99"},
-        Case{"stage", [](auto &a) { a.programs[0]->body[0]->stage = 2; },
+        Case{"stage", [](auto &a) { body(a)[0]->stage = 2; },
              "rank 0, body #0 '2P run': expects a stage below 2, got 2"},
-        Case{"part", [](auto &a) { a.programs[0]->body[0]->micro_batch = 2; },
+        Case{"part", [](auto &a) { body(a)[0]->micro_batch = 2; },
              "rank 0, body #0 '0P2 run': expects a micro-batch below 2, got 2"},
-        Case{"queue", [](auto &a) { a.programs[0]->body[0]->queue = 99; },
+        Case{"queue", [](auto &a) { body(a)[0]->queue = 99; },
              "rank 0, body #0 '0P run': expects a queue below 7, got 99"},
-        Case{
-            "waitQueue",
-            [](auto &a) { a.programs[0]->body[0]->waits = {ppx::Wait(99, 1)}; },
-            "rank 0, body #0 '0P run': expects to wait for a queue below 7, "
-            "got 99"},
+        Case{"waitQueue",
+             [](auto &a) { body(a)[0]->waits = {ppx::Wait(99, 1)}; },
+             "rank 0, body #0 '0P run': expects to wait for a queue below 7, "
+             "got 99"},
         Case{"waitForNothing",
-             [](auto &a) { a.programs[0]->body[0]->waits = {ppx::Wait(2, 0)}; },
+             [](auto &a) { body(a)[0]->waits = {ppx::Wait(2, 0)}; },
              "rank 0, body #0 '0P run': expects to wait for one of the "
              "instructions of queue 'send' in this section, numbered 1 to "
              "2, got number 0"},
         Case{"waitForMoreThanThereAre",
-             [](auto &a) { a.programs[0]->body[0]->waits = {ppx::Wait(2, 3)}; },
+             [](auto &a) { body(a)[0]->waits = {ppx::Wait(2, 3)}; },
              "rank 0, body #0 '0P run': expects to wait for one of the "
              "instructions of queue 'send' in this section, numbered 1 to "
              "2, got number 3"},
-        Case{"slot", [](auto &a) { a.programs[0]->body[0]->arguments = {99}; },
+        Case{"slot", [](auto &a) { body(a)[0]->arguments = {99}; },
              "rank 0, body #0 '0P run': expects slots below 15, got 99"},
-        Case{"kernel", [](auto &a) { a.programs[0]->body[0]->kernel = 99; },
+        Case{"kernel", [](auto &a) { body(a)[0]->kernel = 99; },
              "rank 0, body #0 '0P run': expects a kernel below 10, got 99"},
         Case{"argumentCount",
-             [](auto &a) { a.programs[0]->body[0]->arguments.push_back(0); },
+             [](auto &a) { body(a)[0]->arguments.push_back(0); },
              "rank 0, body #0 '0P run': expects 2 arguments, got 3"},
-        Case{"argumentBytes",
-             [](auto &a) { a.programs[0]->body[0]->arguments[0] = 0; },
+        Case{"argumentBytes", [](auto &a) { body(a)[0]->arguments[0] = 0; },
              "rank 0, body #0 '0P run': expects 64 bytes as parameter 0 of "
              "kernel 'kernel1', got slot 'master' of 48 bytes"},
-        Case{"writesOverlap",
-             [](auto &a) { a.programs[0]->body[0]->arguments[1] = 3; },
+        Case{"writesOverlap", [](auto &a) { body(a)[0]->arguments[1] = 3; },
              "rank 0, body #0 '0P run': expects what it writes apart from its "
              "other slots, got 'gradient part 0' and 'gradient part 0'"},
         // The schema defines which results engines compute in place.
         Case{"kernelInPlace",
              [](auto &a) {
-               ppx::InstructionT &run = *a.programs[0]->body[3];
+               ppx::InstructionT &run = *body(a)[3];
                run.arguments[2] = run.arguments[1];
              },
              "rank 0, body #3 '0F0 run': expects what it writes apart from its "
              "other slots, got 'residual0' and 'residual0'"},
         Case{"permuteInPlace",
              [](auto &a) {
-               ppx::InstructionT &permute = *a.programs[0]->setup[1];
+               ppx::InstructionT &permute = *setup(a)[1];
                permute.arguments[1] = permute.arguments[0];
              },
              "rank 0, setup #1 '0P collective': expects what it writes "
@@ -486,8 +492,7 @@ INSTANTIATE_TEST_SUITE_P(
              "rank 0, body #12 '0U collective': expects what it writes apart "
              "from its other slots, got 'gradient part 0' and 'gradient part "
              "0'"},
-        Case{"copyInPlace",
-             [](auto &a) { a.programs[0]->teardown[0]->arguments = {1, 1}; },
+        Case{"copyInPlace", [](auto &a) { teardown(a)[0]->arguments = {1, 1}; },
              "rank 0, teardown #0 '0U copy': expects what it writes apart from "
              "its other slots, got 'weights' and 'weights'"},
         Case{"flagOverItsInput",
@@ -554,18 +559,13 @@ INSTANTIATE_TEST_SUITE_P(
              "rank 0, body #12 '0U collective': expects dimension 0 divisible "
              "by 2 members, got 3"},
         Case{"target",
-             [](auto &a) {
-               a.programs[0]->setup[1]->target_group =
-                   a.programs[0]->body[12]->group;
-             },
+             [](auto &a) { setup(a)[1]->target_group = body(a)[12]->group; },
              "rank 0, setup #1 '0P collective': expects the axes and all "
              "stages of group 2 in its target group, got group 0"},
-        Case{"noTarget",
-             [](auto &a) { a.programs[0]->setup[1]->target_group = 9; },
+        Case{"noTarget", [](auto &a) { setup(a)[1]->target_group = 9; },
              "rank 0, setup #1 '0P collective': expects a target group below "
              "4, got 9"},
-        Case{"copy",
-             [](auto &a) { a.programs[0]->teardown[0]->arguments[1] = 2; },
+        Case{"copy", [](auto &a) { teardown(a)[0]->arguments[1] = 2; },
              "rank 0, teardown #0 '0U copy': expects a destination of 48 "
              "bytes, got 192"},
         Case{"load", [](auto &a) { first(a, ppx::Opcode_load).binding = 9; },
@@ -578,23 +578,20 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) { first(a, ppx::Opcode_load).arguments = {2}; },
              "rank 0, body #2 '0F0 load': expects a slot for one shard of "
              "'input', 48 bytes f32, got 192 bytes f32"},
-        Case{"emit", [](auto &a) { a.programs[0]->teardown[1]->binding = 9; },
+        Case{"emit", [](auto &a) { teardown(a)[1]->binding = 9; },
              "rank 0, teardown #1 '0U emit': expects an output below 2, got 9"},
-        Case{"emitBytes",
-             [](auto &a) { a.programs[0]->teardown[1]->arguments = {2}; },
+        Case{"emitBytes", [](auto &a) { teardown(a)[1]->arguments = {2}; },
              "rank 0, teardown #1 '0U emit': expects a slot for one shard of "
              "'weights', 48 bytes f32, got 192 bytes f32"},
         Case{"flag",
              [](auto &a) { first(a, ppx::Opcode_flag).arguments.back() = 0; },
              "rank 0, body #15 '0U flag': expects one i32 as its flag, got 48 "
              "bytes f32"},
-        Case{"noStep", [](auto &a) { a.programs[0]->body.pop_back(); },
+        Case{"noStep", [](auto &a) { body(a).pop_back(); },
              "program 'program0' expects a body that ends with a step, got 0U "
              "run"},
         Case{"stepInside",
-             [](auto &a) {
-               std::swap(a.programs[0]->body[0], a.programs[0]->body.back());
-             },
+             [](auto &a) { std::swap(body(a)[0], body(a).back()); },
              "program 'program0' expects a body that ends with a step, got 0P "
              "run"}),
     nameOf);

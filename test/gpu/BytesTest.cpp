@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 #include "Ptx.h"
 #include "pprt/Artifact.h"
+#include "pprt/InstructionList.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -164,7 +165,8 @@ TEST(GpuBytes, AreMovedOnce) {
   ASSERT_TRUE(module) << error;
   std::map<uint32_t, unsigned> launches;
   for (const auto &program : artifact->programs)
-    for (const auto &instruction : program->body)
+    for (const pprt::Instruction instruction :
+         pprt::InstructionList(*program, pprt::Section::body))
       if (instruction->opcode == ppx::Opcode_run &&
           artifact->kernels[instruction->kernel]->body.AsCompiledKernel())
         ++launches[instruction->kernel];

@@ -75,8 +75,8 @@ Status pp::run::checkEvaluates(const std::string &name,
         held.insert(uint32_t(program->argument_slots[i]));
     }
     for (Section section : kSections)
-      for (const auto &instruction : instructionsOf(*program, section))
-        for (const SlotAccess &access : accessesOf(artifact, *instruction))
+      for (const Instruction instruction : InstructionList(*program, section))
+        for (const SlotAccess &access : accessesOf(artifact, instruction))
           if (access.writes && held.count(access.slot))
             return Status(ExitCode::usage,
                           name +

@@ -31,8 +31,7 @@ static std::vector<NamedCount> expectCounts(const Ranks &ranks, RankRange range,
            bytes = 0;
   for (uint32_t rank = range.begin; rank < range.end; ++rank)
     for (Section section : kSections)
-      for (const auto &instruction :
-           instructionsOf(ranks.program(rank), section)) {
+      for (const Instruction instruction : ranks.instructions(rank, section)) {
         const uint64_t times = section == Section::body ? steps : 1;
         instructions += times;
         switch (instruction->opcode) {
@@ -50,7 +49,7 @@ static std::vector<NamedCount> expectCounts(const Ranks &ranks, RankRange range,
         case ppx::Opcode_recv:
         case ppx::Opcode_collective:
           commOps += times;
-          bytes += times * sentBytes(ranks, rank, *instruction);
+          bytes += times * sentBytes(ranks, rank, instruction);
           break;
         default:
           break;

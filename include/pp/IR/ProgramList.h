@@ -57,10 +57,12 @@ public:
   /// all calls of a routine wait for within it becomes the routine's.
   void setWaits(llvm::ArrayRef<QueueCounts> waits);
 
-private:
+  /// By queue, how many instructions are listed before an op of the body.
   llvm::ArrayRef<int64_t> countsBefore(unsigned entry) const {
     return llvm::ArrayRef(before).slice(entry * numQueues, numQueues);
   }
+
+private:
   /// Where an instruction is in its routine.
   int64_t placeOf(const Item &item) const {
     return item.instruction - firstOfEntry[item.entry];

@@ -54,8 +54,7 @@ public:
 
   /// The two ends of a transfer, and all members of a collective, take as long
   /// as the slowest of them.
-  double of(const pprt::ppx::ProgramT &program,
-            const pprt::ppx::InstructionT &instruction) const;
+  double of(const pprt::Instruction &instruction) const;
 
   /// Whose the times of kernels are, as predictions say; empty: the plan's
   /// rates hold.

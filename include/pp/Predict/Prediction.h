@@ -74,8 +74,7 @@ schedule::Topology topologyOf(const pprt::ppx::ArtifactT &artifact);
 /// Duration of an instruction. The two ends of a transfer, and all members of a
 /// collective, take as long as the slowest of them.
 double secondsOf(const pprt::ppx::ArtifactT &artifact, const pprt::Mesh &mesh,
-                 const pprt::ppx::ProgramT &program,
-                 const pprt::ppx::InstructionT &instruction,
+                 const pprt::Instruction &instruction,
                  const schedule::Topology &topology);
 
 /// When each instruction runs. Nothing for a program that does not end.

@@ -11,6 +11,7 @@
 
 #include "CommOps.h"
 #include "Data.h"
+#include "FlatList.h"
 #include "MemoryWatch.h"
 #include "pprt/Program.h"
 
@@ -37,8 +38,12 @@ struct QueueState {
   }
 };
 
+/// What the sections of a program run.
+using FlatLists = std::array<FlatList, kSections.size()>;
+
 struct RankState {
   const ppx::ProgramT *program = nullptr;
+  const FlatLists *lists = nullptr;
   uint32_t run = 0; ///< 0 setup, 1 to steps the bodies, then the teardown
   std::vector<QueueState> queues;
   /// Places of the instructions that the device takes in order, in descending
@@ -73,6 +78,8 @@ private:
   void watch(QueueRef ref);
   void watchHost(uint32_t rank);
   Section sectionOf(uint32_t run) const;
+  static std::string nameOf(const RankState &state,
+                            const ppx::InstructionT &instruction);
   std::string describe(QueueRef ref) const;
   std::string describeStall() const;
 
@@ -100,6 +107,7 @@ private:
   const Mesh &mesh;
   const Options &options;
   std::mt19937_64 random;
+  std::vector<FlatLists> lists; ///< by program
   std::vector<RankState> ranks;
   std::vector<QueueRef> startable;
   CommOps commOps;
@@ -123,6 +131,7 @@ Section Executor::sectionOf(uint32_t run) const {
 void Executor::initialize(uint32_t rank, size_t programIndex) {
   RankState &state = ranks[rank];
   state.program = artifact.programs[programIndex].get();
+  state.lists = &lists[programIndex];
   // Bytes that are never written must not look like a value.
   state.arena.assign(state.program->arena_bytes, 0xA5);
   if (options.watchMemory)
@@ -147,8 +156,7 @@ void Executor::initialize(uint32_t rank, size_t programIndex) {
 void Executor::enterSection(uint32_t rank) {
   RankState &state = ranks[rank];
   for (; state.run <= options.steps + 1; ++state.run) {
-    const InstructionList &list =
-        instructionsOf(*state.program, sectionOf(state.run));
+    const FlatList &list = (*state.lists)[size_t(sectionOf(state.run))];
     if (list.empty())
       continue;
     state.queues.assign(state.program->queues.size(), {});
@@ -321,13 +329,19 @@ void Executor::watchHost(uint32_t rank) {
                               ": the host " + clobber);
 }
 
+std::string Executor::nameOf(const RankState &state,
+                             const ppx::InstructionT &instruction) {
+  static const ppx::CallT ofNone;
+  return instructionName(Instruction(*state.program, instruction, ofNone));
+}
+
 std::string Executor::describe(QueueRef ref) const {
   const RankState &state = ranks[ref.rank];
   const QueueState &queue = state.queues[ref.queue];
   return "rank " + std::to_string(ref.rank) + ", " +
          sectionName(sectionOf(state.run)) + ", queue '" +
          state.program->queues[ref.queue]->name + "' #" +
-         std::to_string(queue.completed) + " '" + instructionName(headOf(ref)) +
+         std::to_string(queue.completed) + " '" + nameOf(state, headOf(ref)) +
          "'";
 }
 
@@ -377,6 +391,11 @@ size_t Executor::pickStartable() {
 }
 
 Result Executor::run() {
+  for (const auto &program : artifact.programs) {
+    FlatLists &its = lists.emplace_back();
+    for (Section section : kSections)
+      its[size_t(section)] = writeOut(*program, callsOf(*program, section));
+  }
   ranks.resize(mesh.worldSize());
   for (size_t i = 0; i < artifact.programs.size(); ++i)
     for (uint32_t rank : artifact.programs[i]->ranks)

@@ -69,7 +69,7 @@ void Builder::addParts() {
     const InstructionRef &first = parts.front();
     Command &command = list.emplace_back();
     command.stream =
-        firstStream[first.rank - range.begin] + ranks.instruction(first).queue;
+        firstStream[first.rank - range.begin] + ranks.instruction(first)->queue;
     command.parts = std::move(parts);
   }
   list.emplace_back();
@@ -86,12 +86,14 @@ void Builder::addOrder() {
   for (uint32_t c = 1; c + 1 < list.size(); ++c)
     for (const InstructionRef &part : list[c].parts) {
       auto &its = queues[part.rank - range.begin];
-      const ppx::InstructionT &instruction = ranks.instruction(part);
-      std::vector<uint32_t> &queue = its[instruction.queue];
+      const InstructionList &instructions =
+          ranks.instructions(part.rank, part.section);
+      std::vector<uint32_t> &queue = its[instructions[part.index]->queue];
       behind[c].push_back(queue.empty() ? 0 : queue.back());
-      for (const ppx::Wait &wait : instruction.waits)
-        if (wait.count() > 0)
-          behind[c].push_back(its[wait.queue()][wait.count() - 1]);
+      instructions.forEachWait(part.index, [&](uint32_t on, uint32_t count) {
+        if (count > 0)
+          behind[c].push_back(its[on][count - 1]);
+      });
       queue.push_back(c);
     }
   behind.back().push_back(0);

@@ -82,7 +82,7 @@ Status EnqueuedExecutor::prepare() {
 /// of other devices.
 bool EnqueuedExecutor::isCapturable() const {
   for (const std::unique_ptr<ppx::ProgramT> &program : artifact->programs)
-    for (const auto &its : instructionsOf(*program, Section::body)) {
+    for (const Instruction its : InstructionList(*program, Section::body)) {
       const bool isGate = its->opcode == ppx::Opcode_gate;
       if ((isGate || its->opcode == ppx::Opcode_run) &&
           !device.isCapturable(*artifact->kernels[its->kernel], isGate))
@@ -363,7 +363,7 @@ Status EnqueuedExecutor::end() {
 Status EnqueuedExecutor::load(const SectionState &section, const Turn &turn) {
   for (const Step *step : section.loads)
     if (Status status = host->load(step->command.parts.front().rank,
-                                   *step->tasks.front().instruction,
+                                   step->tasks.front().instruction,
                                    turn.memory->host() + step->host);
         !status.ok())
       return status;
@@ -373,7 +373,7 @@ Status EnqueuedExecutor::load(const SectionState &section, const Turn &turn) {
 void EnqueuedExecutor::emit(const SectionState &section, const Turn &turn) {
   for (const Step *step : section.emits)
     host->emit(step->command.parts.front().rank,
-               *step->tasks.front().instruction,
+               step->tasks.front().instruction,
                turn.memory->host() + step->host);
 }
 

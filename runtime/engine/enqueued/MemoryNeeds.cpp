@@ -55,11 +55,10 @@ MemoryNeeds enqueued::findNeeds(const Ranks &ranks, RankRange range,
     needs.scalars += rows.bytes();
     needs.pinned += hostPlace(rows.bytes());
     for (Section section : kSections)
-      for (const auto &instruction : instructionsOf(program, section))
+      for (const Instruction instruction : ranks.instructions(rank, section))
         if (instruction->opcode == ppx::Opcode_load ||
             instruction->opcode == ppx::Opcode_emit)
-          needs.pinned +=
-              hostPlace(program.slots[instruction->arguments.front()]->bytes);
+          needs.pinned += hostPlace(instruction.slot(0).bytes);
         else if (instruction->opcode == ppx::Opcode_run ||
                  instruction->opcode == ppx::Opcode_gate)
           needs.products += tables[instruction->kernel];

@@ -117,7 +117,7 @@ private:
   std::string chain(const std::vector<Line> &lines) const;
   const InstructionList &instructions(const RankState &rank,
                                       int section) const {
-    return instructionsOf(programs.program(rank.index), Section(section));
+    return programs.instructions(rank.index, Section(section));
   }
 
   const Ranks &programs;
@@ -174,14 +174,13 @@ const RankState *Reporter::find(uint32_t rank) const {
 void Reporter::describeHead(const RankState &rank, uint32_t queue,
                             uint32_t index, Line &line) const {
   const ppx::ProgramT &program = programs.program(rank.index);
-  const ppx::InstructionT &instruction =
-      *instructions(rank, rank.section)[index];
+  const InstructionList &body = instructions(rank, rank.section);
   const RankState::Queue &its = rank.queues[queue];
-  const std::string name = instructionName(instruction);
+  const std::string name = instructionName(body[index]);
   const std::string where = " (queue '" + program.queues[queue]->name +
                             "', instruction " + std::to_string(index) + ")";
   if (!its.hasStarted) {
-    for (const ppx::Wait &wait : instruction.waits) {
+    for (const ppx::Wait &wait : body.waits(index)) {
       const uint32_t done = rank.queues[wait.queue()].done;
       if (done < wait.count())
         line.text += "; " + name + where + " waits for queue '" +

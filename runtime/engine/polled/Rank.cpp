@@ -67,16 +67,19 @@ Rank::Rank(uint32_t index, const Mesh &mesh, const ppx::ProgramT &program,
 
 void Rank::addTasks(const Kernels &kernels, Device &device) {
   for (Section section : kSections) {
-    const InstructionList &list = instructionsOf(program, section);
-    for (uint32_t i = 0; i < list.size(); ++i)
-      tasks[size_t(section)][list[i]->queue].emplace_back(
-          makeTask(*list[i], kernels, device), i);
+    const InstructionList list(program, section);
+    for (uint32_t i = 0; i < list.size(); ++i) {
+      const uint32_t queue = list[i]->queue;
+      queueOf[size_t(section)].push_back(queue);
+      tasks[size_t(section)][queue].emplace_back(
+          makeTask(list[i], kernels, device), list.waits(i), i);
+    }
   }
 }
 
 /// The tasks of a queue are in the order of the list.
 QueuedTask &Rank::task(Section section, uint32_t index) {
-  const uint32_t queue = instructionsOf(program, section)[index]->queue;
+  const uint32_t queue = queueOf[size_t(section)][index];
   std::vector<QueuedTask> &list = tasks[size_t(section)][queue];
   return *std::lower_bound(list.begin(), list.end(), index,
                            [](const QueuedTask &task, uint32_t wanted) {
@@ -84,8 +87,8 @@ QueuedTask &Rank::task(Section section, uint32_t index) {
                            });
 }
 
-bool Rank::waitsHold(const ppx::InstructionT &instruction) const {
-  for (const ppx::Wait &wait : instruction.waits)
+bool Rank::waitsHold(const std::vector<ppx::Wait> &waits) const {
+  for (const ppx::Wait &wait : waits)
     if (queues[wait.queue()].done.load(std::memory_order_relaxed) <
         wait.count())
       return false;
@@ -97,7 +100,7 @@ bool Rank::waitsHold(const ppx::InstructionT &instruction) const {
 Status Rank::load(const QueuedTask &task, HostData &host) {
   Status loaded;
   const auto load = [&](std::byte *slot) {
-    loaded = host.load(index, *task.instruction, slot);
+    loaded = host.load(index, task.instruction, slot);
   };
   const Status written =
       arena->fill(offsetOf(task), task.bytes(), std::ref(load));
@@ -106,7 +109,7 @@ Status Rank::load(const QueuedTask &task, HostData &host) {
 
 Status Rank::emit(const QueuedTask &task, HostData &host) {
   const auto emit = [&](const std::byte *slot) {
-    host.emit(index, *task.instruction, slot);
+    host.emit(index, task.instruction, slot);
   };
   return arena->visit(offsetOf(task), task.bytes(), std::ref(emit));
 }
@@ -130,7 +133,7 @@ bool Rank::advance(Section section, uint32_t queue, Stream &stream,
   InstructionTime &time = times[size_t(section)][task.index];
   const uint64_t round = rounds[size_t(section)];
   if (!state.started.load(std::memory_order_relaxed)) {
-    if (!waitsHold(*task.instruction))
+    if (!waitsHold(task.waits))
       return false;
     time.begin = nanoseconds(CLOCK_MONOTONIC);
     time.cpu = 0;

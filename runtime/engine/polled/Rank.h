@@ -36,8 +36,10 @@ struct CommOp {
 
 /// One instruction of one rank.
 struct QueuedTask : Task {
-  QueuedTask(Task task, uint32_t index) : Task(std::move(task)), index(index) {}
+  QueuedTask(Task task, std::vector<ppx::Wait> waits, uint32_t index)
+      : Task(std::move(task)), waits(std::move(waits)), index(index) {}
 
+  std::vector<ppx::Wait> waits;
   uint32_t index;                 ///< in the section's list
   const CommOp *commOp = nullptr; ///< if it communicates
   Ticket ticket = 0;              ///< the transport's ticket for the comm op
@@ -78,7 +80,7 @@ public:
   std::atomic<uint64_t> calls{0};
 
 private:
-  bool waitsHold(const ppx::InstructionT &instruction) const;
+  bool waitsHold(const std::vector<ppx::Wait> &waits) const;
   /// Starts the head of the queue if possible, and completes it if possible.
   bool advance(Section section, uint32_t queue, Stream &stream, HostData &host);
   Status execute(const QueuedTask &task, Stream &stream, HostData &host);
@@ -89,6 +91,8 @@ private:
   Status load(const QueuedTask &task, HostData &host);
   Status emit(const QueuedTask &task, HostData &host);
 
+  /// queueOf[section][instruction].
+  std::vector<uint32_t> queueOf[kSections.size()];
   Status failure; ///< of the section that is run
   std::vector<std::byte> hostScalars;
   uint64_t rounds[kSections.size()] = {};

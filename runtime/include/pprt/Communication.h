@@ -42,13 +42,13 @@ struct Message {
 
 /// Returns nothing for an instruction that moves nothing between devices.
 std::optional<Message> messageOf(const ppx::ArtifactT &artifact,
-                                 const Mesh &mesh, const ppx::ProgramT &program,
-                                 const ppx::InstructionT &instruction);
+                                 const Mesh &mesh,
+                                 const Instruction &instruction);
 
 /// Bytes that one rank sends for the instruction: the wire bytes, but 0 in a
 /// permute that maps the rank to itself.
 uint64_t sentBytes(const Ranks &ranks, uint32_t rank,
-                   const ppx::InstructionT &instruction);
+                   const Instruction &instruction);
 
 /// The communication of one kind over some axes of the mesh.
 struct Traffic {

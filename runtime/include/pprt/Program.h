@@ -9,11 +9,9 @@
 #ifndef PPRT_PROGRAM_H
 #define PPRT_PROGRAM_H
 
-#include "pprt/Ppx.h"
+#include "pprt/InstructionList.h"
 
-#include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,16 +19,7 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
-enum class Section : uint8_t { setup, body, teardown };
-constexpr std::array<Section, 3> kSections = {Section::setup, Section::body,
-                                              Section::teardown};
-
-using InstructionList = std::vector<std::unique_ptr<ppx::InstructionT>>;
-
 const char *sectionName(Section section);
-const InstructionList &instructionsOf(const ppx::ProgramT &program,
-                                      Section section);
-InstructionList &instructionsOf(ppx::ProgramT &program, Section section);
 
 /// Returns the bytes of one element in memory; i1 takes a whole byte.
 uint64_t elementSize(ppx::ElementType element);
@@ -76,9 +65,9 @@ std::string unfusedSignature(const ppx::KernelT &kernel);
 char phaseLetter(ppx::Phase phase);
 /// Spells an action as in schedules: `0F3` is stage 0, forward, micro-batch 3;
 /// P(rologue), F(orward), B(ackward), W(eight gradient), U(pdate).
-std::string actionName(const ppx::InstructionT &instruction);
+std::string actionName(const Instruction &instruction);
 /// Returns the action and the opcode, as in `0F3 send`.
-std::string instructionName(const ppx::InstructionT &instruction);
+std::string instructionName(const Instruction &instruction);
 
 } // namespace pprt
 #pragma GCC visibility pop

@@ -12,6 +12,8 @@
 #include "pprt/Mesh.h"
 #include "pprt/Program.h"
 
+#include <memory>
+
 #pragma GCC visibility push(default)
 namespace pprt {
 
@@ -39,8 +41,15 @@ public:
   const ppx::ProgramT &program(uint32_t rank) const {
     return *artifact.programs[programs[rank]];
   }
-  const ppx::InstructionT &instruction(const InstructionRef &ref) const {
-    return *instructionsOf(program(ref.rank), ref.section)[ref.index];
+  const InstructionList &instructions(uint32_t rank, Section section) const {
+    return instructionsOf(programs[rank], section);
+  }
+  const InstructionList &instructionsOf(uint32_t program,
+                                        Section section) const {
+    return (*lists)[program * kSections.size() + size_t(section)];
+  }
+  Instruction instruction(const InstructionRef &ref) const {
+    return instructions(ref.rank, ref.section)[ref.index];
   }
 
   const ppx::ArtifactT &artifact;
@@ -48,6 +57,8 @@ public:
 
 private:
   std::vector<uint32_t> programs; ///< by rank
+  /// By program and section; copies share them.
+  std::shared_ptr<const std::vector<InstructionList>> lists;
 };
 
 } // namespace pprt

@@ -11,8 +11,7 @@
 #ifndef PPRT_REPLAY_H
 #define PPRT_REPLAY_H
 
-#include "pprt/Mesh.h"
-#include "pprt/Ppx.h"
+#include "pprt/Ranks.h"
 
 #include <functional>
 #include <optional>
@@ -52,16 +51,19 @@ public:
   /// all of its ranks do the same at the same time.
   static Players classes(const ppx::ArtifactT &artifact, const Mesh &mesh);
 
-  uint32_t size() const { return uint32_t(bodies.size()); }
+  uint32_t size() const { return uint32_t(firstRanks.size()); }
   const ppx::ProgramT &program(uint32_t player) const {
-    return *bodies[player];
+    return all.program(firstRanks[player]);
+  }
+  const InstructionList &body(uint32_t player) const {
+    return all.instructions(firstRanks[player], Section::body);
   }
   /// Returns the number of ranks that a player represents.
   uint32_t weight(uint32_t player) const { return weights[player]; }
   /// Returns these ranks, in ascending order.
   std::vector<uint32_t> ranksOf(uint32_t player) const;
-  const ppx::InstructionT &instruction(Place place) const {
-    return *bodies[place.player]->body[place.index];
+  Instruction instruction(Place place) const {
+    return body(place.player)[place.index];
   }
 
   /// Returns the instructions that meet: a send and its receive, the members of
@@ -70,11 +72,9 @@ public:
 
 private:
   Players(const ppx::ArtifactT &artifact, const Mesh &mesh)
-      : artifact(artifact), mesh(mesh) {}
+      : all(artifact, mesh) {}
 
-  const ppx::ArtifactT &artifact;
-  const Mesh &mesh;
-  std::vector<const ppx::ProgramT *> bodies;
+  Ranks all;
   std::vector<uint32_t> weights, firstRanks;
   /// By rank.
   std::vector<uint32_t> playerOf;

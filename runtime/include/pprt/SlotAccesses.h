@@ -22,7 +22,7 @@ struct SlotAccess {
 
 /// Returns the slots that an instruction touches, in order of its arguments.
 std::vector<SlotAccess> accessesOf(const ppx::ArtifactT &artifact,
-                                   const ppx::InstructionT &instruction);
+                                   const Instruction &instruction);
 
 } // namespace pprt
 #pragma GCC visibility pop

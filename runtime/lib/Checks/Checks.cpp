@@ -17,12 +17,12 @@ using namespace pprt;
 using namespace pprt::checks;
 
 std::string checks::describe(const InstructionRef &ref,
-                             const ppx::InstructionT &instruction) {
+                             const Instruction &instruction) {
   std::string result =
       text("rank ", ref.rank, ", ", sectionName(ref.section), " #", ref.index,
            " '", instructionName(instruction), "'");
-  if (!instruction.location.empty())
-    result += " at " + instruction.location;
+  if (!instruction->location.empty())
+    result += " at " + instruction->location;
   return result;
 }
 
@@ -100,24 +100,25 @@ static uint64_t countInstructions(const Ranks &ranks,
   uint64_t count = 0;
   for (uint32_t rank : classes.speakers())
     for (Section section : kSections)
-      count += instructionsOf(ranks.program(rank), section).size();
+      count += ranks.instructions(rank, section).size();
   return count;
 }
 
 /// Limit of the speakers' instructions, each of which takes memory below: a
 /// fixed number, or a small multiple of the programs' instructions.
-static uint64_t mostInstructions(const ppx::ArtifactT &artifact) {
+static uint64_t mostInstructions(const Ranks &ranks) {
   uint64_t count = uint64_t(1) << 18;
-  for (const auto &program : artifact.programs)
+  for (uint32_t program = 0; program < ranks.artifact.programs.size();
+       ++program)
     for (Section section : kSections)
-      count += 4 * instructionsOf(*program, section).size();
+      count += 4 * ranks.instructionsOf(program, section).size();
   return count;
 }
 
 /// Checks one rank per class first. If that finds something, checks every rank
 /// to name those concerned, unless they are too many.
 static void checkCommunication(const Ranks &ranks, CheckResult &result) {
-  const uint64_t most = mostInstructions(ranks.artifact);
+  const uint64_t most = mostInstructions(ranks);
   const auto classes = RankClasses::coarsest(ranks, result.operations);
   if (const uint64_t count = countInstructions(ranks, classes); count > most) {
     FindingList report(FindingKind::structure, result.operations);

@@ -96,16 +96,21 @@ public:
 
 private:
   void checkSection(Section section);
-  void visit(const InstructionRef &ref, const ppx::InstructionT &instruction);
+  void visit(const InstructionRef &ref, const Instruction &instruction);
   std::string whatIsThere(uint32_t slot,
                           const std::optional<Content> &foreign) const;
-  uint32_t partWrittenBy(const ppx::InstructionT &instruction, uint32_t slot);
+  uint32_t partWrittenBy(const Instruction &instruction, uint32_t slot);
   uint32_t numberOf(std::vector<int64_t> part) {
     return parts.try_emplace(std::move(part), uint32_t(parts.size() + 1))
         .first->second;
   }
-  bool isFor(const Content &content, const ppx::InstructionT &reader) const;
+  bool isFor(const Content &content, const Instruction &reader) const;
+  Instruction instructionAt(const InstructionRef &ref) const {
+    return ranks.instructionsOf(number, ref.section)[ref.index];
+  }
 
+  const Ranks &ranks;
+  const uint32_t number; ///< of the program
   const ppx::ArtifactT &artifact;
   const ppx::ProgramT &program;
   const Mesh &mesh;
@@ -189,11 +194,11 @@ const std::optional<Content> *Arena::findForeign(uint32_t slot,
   return nullptr;
 }
 
-ContentCheck::ContentCheck(const Ranks &ranks, uint32_t programIndex,
+ContentCheck::ContentCheck(const Ranks &ranks, uint32_t number,
                            FindingList &report)
-    : artifact(ranks.artifact), program(*artifact.programs[programIndex]),
-      mesh(ranks.mesh), report(report), arena(program),
-      isKept(program.slots.size()) {
+    : ranks(ranks), number(number), artifact(ranks.artifact),
+      program(*artifact.programs[number]), mesh(ranks.mesh), report(report),
+      arena(program), isKept(program.slots.size()) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (const int32_t slot = program.argument_slots[i];
         isPersistent(*artifact.arguments[i]) && slot >= 0) {
@@ -210,8 +215,7 @@ ContentCheck::whatIsThere(uint32_t slot,
     return "nothing has written these bytes";
   std::string by = "the host";
   if (const auto &writer = foreign->writer)
-    by = describe(*writer,
-                  *instructionsOf(program, writer->section)[writer->index]);
+    by = describe(*writer, instructionAt(*writer));
   if (arena.areOne(*foreign, slot))
     return text("expects what is written for its own micro-batch, got what ",
                 by, " wrote");
@@ -219,15 +223,15 @@ ContentCheck::whatIsThere(uint32_t slot,
               " wrote through '", program.slots[foreign->slot]->name, "'");
 }
 
-uint32_t ContentCheck::partWrittenBy(const ppx::InstructionT &instruction,
+uint32_t ContentCheck::partWrittenBy(const Instruction &instruction,
                                      uint32_t slot) {
-  if (instruction.opcode != ppx::Opcode_load)
-    return instruction.micro_batch < 0 || isKept[slot]
+  if (instruction->opcode != ppx::Opcode_load)
+    return instruction.microBatch() < 0 || isKept[slot]
                ? 0
-               : numberOf({instruction.micro_batch});
-  const ppx::ArgumentT &argument = *artifact.arguments[instruction.binding];
+               : numberOf({instruction.microBatch()});
+  const ppx::ArgumentT &argument = *artifact.arguments[instruction->binding];
   std::vector<int64_t> part =
-      partOverTime(mesh, argument, instruction.micro_batch);
+      partOverTime(mesh, argument, instruction.microBatch());
   if (part.empty())
     return 0;
   for (const auto &dimension : argument.sharding)
@@ -237,20 +241,20 @@ uint32_t ContentCheck::partWrittenBy(const ppx::InstructionT &instruction,
 }
 
 bool ContentCheck::isFor(const Content &content,
-                         const ppx::InstructionT &reader) const {
+                         const Instruction &reader) const {
   if (content.part == 0)
     return true;
-  const ppx::InstructionT &writer =
-      *instructionsOf(program, content.writer->section)[content.writer->index];
-  if (writer.opcode != ppx::Opcode_load)
-    return reader.micro_batch < 0 || reader.micro_batch == writer.micro_batch;
-  const ppx::ArgumentT &argument = *artifact.arguments[writer.binding];
-  return partOverTime(mesh, argument, writer.micro_batch) ==
-         partOverTime(mesh, argument, reader.micro_batch);
+  const Instruction writer = instructionAt(*content.writer);
+  if (writer->opcode != ppx::Opcode_load)
+    return reader.microBatch() < 0 ||
+           reader.microBatch() == writer.microBatch();
+  const ppx::ArgumentT &argument = *artifact.arguments[writer->binding];
+  return partOverTime(mesh, argument, writer.microBatch()) ==
+         partOverTime(mesh, argument, reader.microBatch());
 }
 
 void ContentCheck::visit(const InstructionRef &ref,
-                         const ppx::InstructionT &instruction) {
+                         const Instruction &instruction) {
   const std::vector<SlotAccess> accesses = accessesOf(artifact, instruction);
   report.work(accesses.size());
   for (const SlotAccess &access : accesses)
@@ -269,11 +273,11 @@ void ContentCheck::visit(const InstructionRef &ref,
 }
 
 void ContentCheck::checkSection(Section section) {
-  const InstructionList &list = instructionsOf(program, section);
+  const InstructionList &list = ranks.instructionsOf(number, section);
   const QueueOrder order(list, program.queues.size());
   const uint32_t rank = program.ranks.front();
   report.work(visitInOrder(list, order, [&](uint32_t index) {
-    visit({rank, section, index}, *list[index]);
+    visit({rank, section, index}, list[index]);
   }));
   for (uint32_t slot : kept)
     if (const auto *foreign =

@@ -41,8 +41,8 @@ private:
   Hop anIncompleteHop(Node head) const;
   std::vector<Hop> shortestCycleThrough(Node head) const;
   bool isOfOneQueue(const Hop &hop) const {
-    return ranks.instruction(graph[hop.waiter]).queue ==
-           ranks.instruction(graph[hop.before]).queue;
+    return ranks.instruction(graph[hop.waiter])->queue ==
+           ranks.instruction(graph[hop.before])->queue;
   }
   std::string describeNode(Node node) const;
   std::string describeCycle(const std::vector<Hop> &cycle) const;

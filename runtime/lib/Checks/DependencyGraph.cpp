@@ -15,12 +15,12 @@ DependencyGraph::DependencyGraph(const Ranks &ranks, const RankClasses &classes,
                                  Section section, uint64_t &operations)
     : ranks(ranks), matched(matched), section(section), operations(operations),
       firstOfRank(ranks.mesh.worldSize()) {
-  for (const auto &program : ranks.artifact.programs)
-    orders.emplace_back(instructionsOf(*program, section),
-                        program->queues.size());
+  for (uint32_t i = 0; i < ranks.artifact.programs.size(); ++i)
+    orders.emplace_back(ranks.instructionsOf(i, section),
+                        ranks.artifact.programs[i]->queues.size());
   for (uint32_t rank : classes.speakers()) {
     firstOfRank[rank] = Node(refs.size());
-    const size_t count = instructionsOf(ranks.program(rank), section).size();
+    const size_t count = ranks.instructions(rank, section).size();
     for (uint32_t index = 0; index < count; ++index)
       refs.push_back({rank, section, index});
   }

@@ -51,7 +51,7 @@ public:
   void forEachBefore(Node node, Visitor visit) const {
     const InstructionRef &ref = refs[node];
     forEachPredecessor(
-        instructionsOf(ranks.program(ref.rank), section),
+        ranks.instructions(ref.rank, section),
         orders[ranks.programOf(ref.rank)], ref.index,
         [&](uint32_t before) { visit(firstOfRank[ref.rank] + before); });
   }

@@ -31,8 +31,7 @@ inline std::string nameOf(ppx::Reduction reduction) {
 }
 
 /// Prints `rank 1, body #12 '0F1 send'`, and the source location if known.
-std::string describe(const InstructionRef &ref,
-                     const ppx::InstructionT &instruction);
+std::string describe(const InstructionRef &ref, const Instruction &instruction);
 
 class FindingList {
 public:
@@ -54,7 +53,7 @@ public:
       findings.push_back({kind, std::move(message), ref.rank, ref});
   }
   /// Adds `message` after a description of the instruction.
-  void add(const InstructionRef &ref, const ppx::InstructionT &instruction,
+  void add(const InstructionRef &ref, const Instruction &instruction,
            const std::string &message) {
     if (!full())
       findings.push_back(

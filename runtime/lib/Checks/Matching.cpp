@@ -79,17 +79,15 @@ private:
 /// Compares the part of training and the tensors; between stages also the
 /// stage, since a transfer is named after the stage that computed it.
 bool Matcher::agree(const InstructionRef &a, const InstructionRef &b) const {
-  const ppx::InstructionT &x = ranks.instruction(a), &y = ranks.instruction(b);
-  if (x.phase != y.phase || x.micro_batch != y.micro_batch ||
-      x.arguments.size() != y.arguments.size())
+  const Instruction x = ranks.instruction(a), y = ranks.instruction(b);
+  if (x->phase != y->phase || x.microBatch() != y.microBatch() ||
+      x.slotCount() != y.slotCount())
     return false;
-  if (x.opcode == ppx::Opcode_collective ? !sameCollective(x, y)
-                                         : x.stage != y.stage)
+  if (x->opcode == ppx::Opcode_collective ? !sameCollective(*x, *y)
+                                          : x->stage != y->stage)
     return false;
-  const auto &xs = ranks.program(a.rank).slots,
-             &ys = ranks.program(b.rank).slots;
-  for (size_t i = 0; i < x.arguments.size(); ++i) {
-    const ppx::SlotT &s = *xs[x.arguments[i]], &t = *ys[y.arguments[i]];
+  for (size_t i = 0; i < x.slotCount(); ++i) {
+    const ppx::SlotT &s = x.slot(i), &t = y.slot(i);
     if (s.bytes != t.bytes || s.element != t.element)
       return false;
   }
@@ -98,19 +96,19 @@ bool Matcher::agree(const InstructionRef &a, const InstructionRef &b) const {
 
 /// Describes what agree() compares.
 std::string Matcher::terms(const InstructionRef &ref) const {
-  const ppx::InstructionT &instruction = ranks.instruction(ref);
+  const Instruction instruction = ranks.instruction(ref);
   std::string result = actionName(instruction);
-  if (instruction.opcode == ppx::Opcode_collective) {
-    result += text(" ", ppx::EnumNameCollectiveKind(instruction.collective));
-    if (reduces(instruction))
-      result += text(" ", nameOf(instruction.reduction));
-    for (uint32_t dimension : instruction.dimensions)
+  if (instruction->opcode == ppx::Opcode_collective) {
+    result += text(" ", ppx::EnumNameCollectiveKind(instruction->collective));
+    if (reduces(*instruction))
+      result += text(" ", nameOf(instruction->reduction));
+    for (uint32_t dimension : instruction->dimensions)
       result += text(" dimension ", dimension);
-    for (uint32_t dimension : instruction.split_dimensions)
+    for (uint32_t dimension : instruction->split_dimensions)
       result += text(" split ", dimension);
   }
-  for (uint32_t argument : instruction.arguments) {
-    const ppx::SlotT &slot = *ranks.program(ref.rank).slots[argument];
+  for (size_t i = 0; i < instruction.slotCount(); ++i) {
+    const ppx::SlotT &slot = instruction.slot(i);
     result += text(", ", slot.bytes, " bytes ",
                    ppx::EnumNameElementType(slot.element));
   }
@@ -118,7 +116,7 @@ std::string Matcher::terms(const InstructionRef &ref) const {
 }
 
 void Matcher::compare(const InstructionRef &a, const InstructionRef &b) {
-  report.work(1 + ranks.instruction(a).arguments.size());
+  report.work(1 + ranks.instruction(a).slotCount());
   if (!agree(a, b))
     report.add(a, ranks.instruction(a),
                text("expects to meet ", terms(a), "; got ",
@@ -173,7 +171,7 @@ void Matcher::match() {
   const CommOps commOps(ranks, section);
   std::vector<CommPlace> places;
   for (uint32_t rank : classes.speakers()) {
-    report.work(instructionsOf(ranks.program(rank), section).size());
+    report.work(ranks.instructions(rank, section).size());
     for (const CommPlace &place : commOps.places({rank, rank + 1}))
       places.push_back(place);
   }

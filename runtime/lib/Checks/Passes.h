@@ -36,8 +36,8 @@ inline bool isPersistent(const ppx::ArgumentT &argument) {
 }
 /// Checks the kind, reduction and tensors of a collective of `members` ranks.
 void checkCollectiveTensors(
-    const ppx::ProgramT &program, const ppx::InstructionT &instruction,
-    uint32_t members, const std::function<void(const std::string &)> &fail);
+    const Instruction &instruction, uint32_t members,
+    const std::function<void(const std::string &)> &fail);
 /// Returns the shape of one shard: `shape` divided by the sizes of the axes
 /// that split each dimension; nothing if it does not divide.
 std::optional<std::vector<uint64_t>>

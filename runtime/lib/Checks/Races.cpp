@@ -62,8 +62,8 @@ private:
 /// Checks one section of one program.
 class SectionRaces {
 public:
-  SectionRaces(const ppx::ArtifactT &artifact, const ppx::ProgramT &program,
-               Section section, const Memory &memory, FindingList &report);
+  SectionRaces(const Ranks &ranks, uint32_t program, Section section,
+               const Memory &memory, FindingList &report);
 
   void check();
 
@@ -110,16 +110,15 @@ private:
 
 } // namespace
 
-SectionRaces::SectionRaces(const ppx::ArtifactT &artifact,
-                           const ppx::ProgramT &program, Section section,
+SectionRaces::SectionRaces(const Ranks &ranks, uint32_t number, Section section,
                            const Memory &memory, FindingList &report)
-    : artifact(artifact), program(program), section(section),
-      list(instructionsOf(program, section)),
+    : artifact(ranks.artifact), program(*artifact.programs[number]),
+      section(section), list(ranks.instructionsOf(number, section)),
       order(list, program.queues.size()), memory(memory), report(report),
       ofQueue(memory.segmentCount()) {
   report.work(visitInOrder(list, order, [&](uint32_t index) {
     visits.push_back(index);
-    for (const SlotAccess &access : accessesOf(artifact, *list[index]))
+    for (const SlotAccess &access : accessesOf(artifact, list[index]))
       if (const SegmentRange range = memory.segmentsOf(access.slot);
           range.begin < range.end)
         accesses.push_back({range, access.slot, access.reads, access.writes});
@@ -130,20 +129,20 @@ SectionRaces::SectionRaces(const ppx::ArtifactT &artifact,
 void SectionRaces::reportRace(uint32_t index, const Access &access, Race race) {
   // Name of the shared bytes on the other side.
   std::string otherSlot;
-  for (const SlotAccess &theirs : accessesOf(artifact, *list[race.earlier])) {
+  for (const SlotAccess &theirs : accessesOf(artifact, list[race.earlier])) {
     const SegmentRange r = memory.segmentsOf(theirs.slot);
     if ((race.earlierWrites ? theirs.writes : theirs.reads) &&
         r.begin < access.range.end && access.range.begin < r.end)
       otherSlot = program.slots[theirs.slot]->name;
   }
-  report.add(refTo(index), *list[index],
+  report.add(refTo(index), list[index],
              text(access.writes ? "writes '" : "reads '",
                   program.slots[access.slot]->name, "' in queue '",
                   program.queues[list[index]->queue]->name,
                   "'; expects to be ordered with ",
-                  describe(refTo(race.earlier), *list[race.earlier]),
-                  ", which ", race.earlierWrites ? "writes '" : "reads '",
-                  otherSlot, "' in queue '",
+                  describe(refTo(race.earlier), list[race.earlier]), ", which ",
+                  race.earlierWrites ? "writes '" : "reads '", otherSlot,
+                  "' in queue '",
                   program.queues[list[race.earlier]->queue]->name,
                   "', got no wait between them"));
 }
@@ -207,9 +206,8 @@ void SectionRaces::check() {
 
 void checks::checkRaces(const Ranks &ranks, uint32_t program,
                         FindingList &report) {
-  const ppx::ProgramT &its = *ranks.artifact.programs[program];
-  const Memory memory(its);
+  const Memory memory(*ranks.artifact.programs[program]);
   report.work(memory.segmentCount());
   for (Section section : kSections)
-    SectionRaces(ranks.artifact, its, section, memory, report).check();
+    SectionRaces(ranks, program, section, memory, report).check();
 }

@@ -49,12 +49,13 @@ struct QueueOrder {
 template <typename Visitor>
 void forEachPredecessor(const InstructionList &list, const QueueOrder &order,
                         uint32_t index, Visitor visit) {
-  const ppx::InstructionT &instruction = *list[index];
+  const Instruction instruction = list[index];
   if (order.position[index] > 0)
-    visit(order.instructions[instruction.queue][order.position[index] - 1]);
-  for (const ppx::Wait &wait : instruction.waits)
-    visit(order.instructions[wait.queue()][wait.count() - 1]);
-  if (instruction.opcode != ppx::Opcode_step)
+    visit(order.instructions[instruction->queue][order.position[index] - 1]);
+  list.forEachWait(index, [&](uint32_t queue, uint32_t count) {
+    visit(order.instructions[queue][count - 1]);
+  });
+  if (instruction->opcode != ppx::Opcode_step)
     return;
   for (const std::vector<uint32_t> &queue : order.instructions)
     if (!queue.empty() && queue.back() != index)
@@ -70,8 +71,8 @@ uint64_t visitInOrder(const InstructionList &list, const QueueOrder &order,
   const size_t queueCount = order.instructions.size();
   uint64_t steps = queueCount;
   std::vector<uint32_t> completed(queueCount);
-  // For each queue's next instruction, the number of waits that hold.
-  std::vector<size_t> holding(queueCount);
+  // For each queue's next instruction, its waits that may not hold yet.
+  std::vector<std::vector<ppx::Wait>> pending(queueCount);
   // Queues to look at, and by queue those that wait for its instructions.
   std::vector<size_t> ready(queueCount);
   std::iota(ready.begin(), ready.end(), 0);
@@ -80,22 +81,32 @@ uint64_t visitInOrder(const InstructionList &list, const QueueOrder &order,
            std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>>>
       waiting;
   const auto mayStart = [&](size_t queue) {
-    const auto &waits =
-        list[order.instructions[queue][completed[queue]]]->waits;
-    for (size_t &i = holding[queue]; i < waits.size(); ++i, ++steps)
-      if (completed[waits[i].queue()] < waits[i].count()) {
-        waiting[waits[i].queue()].emplace(waits[i].count(), queue);
+    for (std::vector<ppx::Wait> &waits = pending[queue]; !waits.empty();
+         waits.pop_back(), ++steps)
+      if (const ppx::Wait &wait = waits.back();
+          completed[wait.queue()] < wait.count()) {
+        waiting[wait.queue()].emplace(wait.count(), queue);
         return false;
       }
-    holding[queue] = 0;
     return true;
   };
+  const auto begin = [&](size_t queue) {
+    const std::vector<uint32_t> &mine = order.instructions[queue];
+    if (completed[queue] < mine.size())
+      list.forEachWait(mine[completed[queue]],
+                       [&](uint32_t on, uint32_t count) {
+                         pending[queue].emplace_back(on, count);
+                       });
+  };
+  for (size_t queue = 0; queue < queueCount; ++queue)
+    begin(queue);
   for (size_t next = 0; next < ready.size(); ++next) {
     const size_t queue = ready[next];
     const std::vector<uint32_t> &mine = order.instructions[queue];
     while (completed[queue] < mine.size() && mayStart(queue)) {
       ++steps;
       visit(mine[completed[queue]++]);
+      begin(queue);
     }
     const auto others = waiting.find(uint32_t(queue));
     if (others == waiting.end())

@@ -86,6 +86,75 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
               " bytes"));
 }
 
+/// Checks that the copies of a slot are alike.
+static void checkCopies(const ppx::ProgramT &program, size_t index,
+                        FindingList &report) {
+  const ppx::SlotT &slot = *program.slots[index];
+  auto fail = [&](const auto &...message) {
+    report.add(text("program '", program.name, "', slot ", index, " '",
+                    slot.name, "' expects ", message...));
+  };
+  const size_t most = program.slots.size() - index;
+  if (slot.copies < 1 || slot.copies > most)
+    return fail("between 1 and ", most, " copies, got ", slot.copies);
+  for (size_t copy = index + 1; copy < index + slot.copies; ++copy) {
+    report.work(1);
+    const ppx::SlotT &other = *program.slots[copy];
+    if (other.copies != 1 || other.part_of != -1 || slot.part_of != -1 ||
+        other.element != slot.element || other.shape != slot.shape ||
+        other.slot_class != slot.slot_class)
+      return fail("copies that are like it, got slot ", copy, " '", other.name,
+                  "'");
+  }
+}
+
+/// What runs takes memory: by instruction, and by call and queue.
+constexpr uint64_t kMostListed = uint64_t(1) << 26;
+
+/// Checks that the calls of all sections call what exists, and that what they
+/// run fits into memory.
+static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
+                       FindingList &report) {
+  auto fail = [&](Section section, size_t index, const auto &...message) {
+    report.add(text("program '", program.name, "', ", sectionName(section),
+                    ", call ", index, " expects ", message...));
+  };
+  // By routine: whether its instructions leave the micro-batch to the call.
+  std::vector<bool> takesMicroBatch;
+  for (const auto &routine : program.routines) {
+    report.work(routine->instructions.size());
+    takesMicroBatch.push_back(
+        std::all_of(routine->instructions.begin(), routine->instructions.end(),
+                    [](const auto &its) { return its->micro_batch == -1; }));
+  }
+  for (Section section : kSections)
+    for (size_t i = 0; i < callsOf(program, section).size(); ++i) {
+      const ppx::CallT &call = *callsOf(program, section)[i];
+      report.work(1 + call.waits.size());
+      if (call.routine >= program.routines.size())
+        return fail(section, i, "a routine below ", program.routines.size(),
+                    ", got ", call.routine);
+      if (call.micro_batch >= 0 && !takesMicroBatch[call.routine])
+        return fail(section, i,
+                    "instructions without micro-batches of their "
+                    "own in a routine that is called for one");
+      const size_t size = program.routines[call.routine]->instructions.size();
+      for (size_t wait = 0; wait < call.waits.size(); ++wait)
+        if (call.waits[wait].instruction() >= size ||
+            (wait > 0 && call.waits[wait].instruction() <
+                             call.waits[wait - 1].instruction()))
+          return fail(section, i,
+                      "waits by ascending instruction, numbered 0 to ",
+                      int64_t(size) - 1, ", got one of number ",
+                      call.waits[wait].instruction());
+      const uint64_t takes = size + program.queues.size() + 1;
+      if (takes > most)
+        return fail(section, i, "at most ", kMostListed,
+                    " instructions in all lists, got more");
+      most -= takes;
+    }
+}
+
 /// Checks that a part lies within an earlier slot that is whole.
 static void checkPart(const ppx::ProgramT &program, size_t index,
                       FindingList &report) {
@@ -123,6 +192,7 @@ static void checkSlotsAndQueues(const ppx::ProgramT &program,
     report.work(1 + program.slots[i]->shape.size());
     checkSlot(program, i, report);
     checkPart(program, i, report);
+    checkCopies(program, i, report);
   }
   if (report.empty())
     checkArena(program, report);
@@ -146,8 +216,10 @@ void checks::checkArtifactStructure(const ppx::ArtifactT &artifact,
     return report.add(mesh.status().message());
   checkGroups(artifact, *mesh, report);
   checkRanks(artifact, *mesh, report);
+  uint64_t most = kMostListed;
   for (const auto &program : artifact.programs) {
     checkSlotsAndQueues(*program, report);
+    checkCalls(*program, most, report);
     if (program->argument_slots.size() != artifact.arguments.size())
       report.add(text("program '", program->name,
                       "' expects a slot, or -1, for each of ",

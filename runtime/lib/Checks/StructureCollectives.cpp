@@ -71,8 +71,9 @@ static bool canReduce(ppx::ElementType element, ppx::Reduction reduction) {
 }
 
 void checks::checkCollectiveTensors(
-    const ppx::ProgramT &program, const ppx::InstructionT &instruction,
-    uint32_t members, const std::function<void(const std::string &)> &fail) {
+    const Instruction &its, uint32_t members,
+    const std::function<void(const std::string &)> &fail) {
+  const ppx::InstructionT &instruction = *its;
   if (!isOneOf(instruction.collective, ppx::CollectiveKind_MIN,
                ppx::CollectiveKind_MAX))
     return fail(
@@ -99,8 +100,7 @@ void checks::checkCollectiveTensors(
                      instruction.dimensions.size(), " and ",
                      instruction.split_dimensions.size()));
   for (size_t i = 0; i < count; ++i) {
-    const ppx::SlotT &input = *program.slots[instruction.arguments[i]];
-    const ppx::SlotT &output = *program.slots[instruction.arguments[count + i]];
+    const ppx::SlotT &input = its.slot(i), &output = its.slot(count + i);
     const char *element = ppx::EnumNameElementType(input.element);
     if (input.element != output.element)
       fail(text("expects output ", i, " of its input's element type ", element,

@@ -30,17 +30,23 @@ public:
   size_t channelCount() const { return channels.size(); }
 
 private:
-  using Instruction = ppx::InstructionT;
-
   bool fail(const std::string &message) {
+    isSound = false;
     report.add({program.ranks.front(), section, index}, *current, message);
     return false;
   }
-  const ppx::SlotT &argument(size_t i) const {
-    return *program.slots[current->arguments[i]];
-  }
+  const ppx::InstructionT &its() const { return **current; }
+  const ppx::SlotT &argument(size_t i) const { return current->slot(i); }
   bool checkCount(size_t expected);
-  bool checkIndices(const std::vector<uint32_t> &queueLengths);
+  bool checkIndices(size_t queueCount);
+  bool checkMicroBatch();
+  bool checkWaits(const InstructionList &list,
+                  const std::vector<uint32_t> &queueLengths);
+  bool hasCopies() const {
+    return std::any_of(
+        its().arguments.begin(), its().arguments.end(),
+        [&](uint32_t slot) { return program.slots[slot]->copies > 1; });
+  }
   void checkStep(const InstructionList &list);
   void checkOpcode();
   void checkKernelCall();
@@ -67,7 +73,8 @@ private:
   // The current instruction.
   Section section = Section::setup;
   uint32_t index = 0;
-  const Instruction *current = nullptr;
+  std::optional<Instruction> current;
+  bool isLast = false, isSound = true;
 };
 
 } // namespace
@@ -85,18 +92,28 @@ InstructionChecker::InstructionChecker(const ppx::ArtifactT &artifact,
 
 void InstructionChecker::checkSection(Section which) {
   section = which;
-  const InstructionList &list = instructionsOf(program, section);
+  const InstructionList list(program, section);
   std::vector<uint32_t> queueLengths(program.queues.size());
-  for (const auto &instruction : list)
+  for (const Instruction instruction : list)
     if (instruction->queue < queueLengths.size())
       ++queueLengths[instruction->queue];
   if (section == Section::body)
     checkStep(list);
+  // By number: whether it was checked, and nothing was found.
+  std::vector<std::optional<bool>> known(list.numberCount());
   for (index = 0; index < list.size() && !report.full(); ++index) {
-    current = list[index].get();
-    report.work(1 + current->waits.size() + current->arguments.size());
-    if (checkIndices(queueLengths))
+    current = list[index];
+    isLast = index + 1 == list.size();
+    isSound = true;
+    report.work(1 + current->slotCount());
+    std::optional<bool> &its = known[list.numberOf(index)];
+    if (!its && checkIndices(queueLengths.size()) && checkMicroBatch() &&
+        checkWaits(list, queueLengths))
       checkOpcode();
+    else if (its == true && checkMicroBatch() &&
+             checkWaits(list, queueLengths) && hasCopies())
+      checkOverlap();
+    its = its.value_or(true) && isSound;
   }
 }
 
@@ -106,21 +123,19 @@ void InstructionChecker::checkStep(const InstructionList &list) {
     report.add(
         text("program '", program.name,
              "' expects a body that ends with a step, got ",
-             list.empty() ? "an empty body" : instructionName(*list.back())),
+             list.empty() ? "an empty body" : instructionName(list.back())),
         program.ranks.front());
 }
 
-/// Checks the parts of all opcodes: enumerations, queue, waits and slots.
-bool InstructionChecker::checkIndices(
-    const std::vector<uint32_t> &queueLengths) {
-  const Instruction &i = *current;
+/// Checks the parts of all opcodes: enumerations, queue and slots.
+bool InstructionChecker::checkIndices(size_t queueCount) {
+  const ppx::InstructionT &i = its();
   if (!isOneOf(i.opcode, ppx::Opcode_MIN, ppx::Opcode_MAX))
     return fail(text("expects a known opcode, got ", int(i.opcode)));
   if (!isOneOf(i.phase, ppx::Phase_MIN, ppx::Phase_MAX))
     return fail(text("expects a known phase, got ", int(i.phase)));
-  if (i.queue >= queueLengths.size())
-    return fail(
-        text("expects a queue below ", queueLengths.size(), ", got ", i.queue));
+  if (i.queue >= queueCount)
+    return fail(text("expects a queue below ", queueCount, ", got ", i.queue));
   // A place on the stage axis may have several, as many as there are cuts,
   // where the plan says these.
   constexpr uint64_t mostStages = 1 << 12;
@@ -133,24 +148,6 @@ bool InstructionChecker::checkIndices(
           : std::max<uint64_t>(mesh.stageCount(), artifact.cuts.size() + 1);
   if (i.stage >= stageCount)
     return fail(text("expects a stage below ", stageCount, ", got ", i.stage));
-  if (i.micro_batch < -1 || i.micro_batch >= int64_t(mesh.microBatchCount()))
-    return fail(text("expects a micro-batch below ", mesh.microBatchCount(),
-                     ", got ", i.micro_batch));
-  for (const ppx::Wait &wait : i.waits) {
-    if (wait.queue() >= queueLengths.size())
-      return fail(text("expects to wait for a queue below ",
-                       queueLengths.size(), ", got ", wait.queue()));
-    const uint32_t length = queueLengths[wait.queue()];
-    const std::string &name = program.queues[wait.queue()]->name;
-    if (length == 0)
-      return fail(text("expects to wait for a queue with instructions in this "
-                       "section, got '",
-                       name, "', which has none"));
-    if (wait.count() == 0 || wait.count() > length)
-      return fail(text("expects to wait for one of the instructions of queue '",
-                       name, "' in this section, numbered 1 to ", length,
-                       ", got number ", wait.count()));
-  }
   for (uint32_t slot : i.arguments)
     if (slot >= program.slots.size())
       return fail(
@@ -158,14 +155,46 @@ bool InstructionChecker::checkIndices(
   return true;
 }
 
+bool InstructionChecker::checkMicroBatch() {
+  const int32_t microBatch = current->microBatch();
+  return (microBatch >= -1 && microBatch < int64_t(mesh.microBatchCount())) ||
+         fail(text("expects a micro-batch below ", mesh.microBatchCount(),
+                   ", got ", microBatch));
+}
+
+bool InstructionChecker::checkWaits(const InstructionList &list,
+                                    const std::vector<uint32_t> &queueLengths) {
+  list.forEachWait(index, [&](uint32_t queue, uint32_t count) {
+    report.work(1);
+    if (!isSound)
+      return;
+    if (queue >= queueLengths.size()) {
+      fail(text("expects to wait for a queue below ", queueLengths.size(),
+                ", got ", queue));
+      return;
+    }
+    const uint32_t length = queueLengths[queue];
+    const std::string &name = program.queues[queue]->name;
+    if (length == 0)
+      fail(text("expects to wait for a queue with instructions in this "
+                "section, got '",
+                name, "', which has none"));
+    else if (count == 0 || count > length)
+      fail(text("expects to wait for one of the instructions of queue '", name,
+                "' in this section, numbered 1 to ", length, ", got number ",
+                count));
+  });
+  return isSound;
+}
+
 bool InstructionChecker::checkCount(size_t expected) {
-  return current->arguments.size() == expected ||
+  return current->slotCount() == expected ||
          fail(text("expects ", expected, " arguments, got ",
-                   current->arguments.size()));
+                   current->slotCount()));
 }
 
 void InstructionChecker::checkOpcode() {
-  switch (current->opcode) {
+  switch (its().opcode) {
   case ppx::Opcode_run:
   case ppx::Opcode_gate:
     return checkKernelCall();
@@ -181,13 +210,13 @@ void InstructionChecker::checkOpcode() {
   case ppx::Opcode_emit:
     return checkEmit();
   case ppx::Opcode_flag:
-    if (current->arguments.empty())
+    if (current->slotCount() == 0)
       fail("expects a flag slot, got no arguments");
     else
-      checkFlagSlot(argument(current->arguments.size() - 1));
+      checkFlagSlot(argument(current->slotCount() - 1));
     return checkOverlap();
   case ppx::Opcode_step:
-    if (section != Section::body || index + 1 != program.body.size())
+    if (section != Section::body || !isLast)
       fail("expects to be the last instruction of a body");
     checkCount(0);
     return;
@@ -201,13 +230,13 @@ void InstructionChecker::checkFlagSlot(const ppx::SlotT &slot) {
 }
 
 void InstructionChecker::checkKernelCall() {
-  if (current->kernel >= artifact.kernels.size()) {
+  if (its().kernel >= artifact.kernels.size()) {
     fail(text("expects a kernel below ", artifact.kernels.size(), ", got ",
-              current->kernel));
+              its().kernel));
     return;
   }
-  const ppx::KernelT &kernel = *artifact.kernels[current->kernel];
-  const bool gated = current->opcode == ppx::Opcode_gate;
+  const ppx::KernelT &kernel = *artifact.kernels[its().kernel];
+  const bool gated = its().opcode == ppx::Opcode_gate;
   if (!checkCount(kernel.parameters.size() + gated))
     return;
   for (size_t i = 0; i < kernel.parameters.size(); ++i)
@@ -224,30 +253,30 @@ void InstructionChecker::checkKernelCall() {
 /// "the k-th" would depend on the interleaving. Returns whether it is new.
 bool InstructionChecker::checkChannel(uint32_t kind, uint32_t key,
                                       const char *what) {
-  auto [entry, isNew] = channels.try_emplace({kind, key}, current->queue);
-  if (!isNew && entry->second != current->queue)
+  auto [entry, isNew] = channels.try_emplace({kind, key}, its().queue);
+  if (!isNew && entry->second != its().queue)
     fail(text("expects queue '", program.queues[entry->second]->name,
               "' as others with the same ", what, ", got queue '",
-              program.queues[current->queue]->name, "'"));
+              program.queues[its().queue]->name, "'"));
   return isNew;
 }
 
 void InstructionChecker::checkTransfer() {
   if (!checkCount(1))
     return;
-  if (current->peer_stage >= mesh.stageCount()) {
+  if (its().peer_stage >= mesh.stageCount()) {
     fail(text("expects a peer stage below ", mesh.stageCount(), ", got ",
-              current->peer_stage));
+              its().peer_stage));
     return;
   }
-  if (std::binary_search(stages.begin(), stages.end(), current->peer_stage))
+  if (std::binary_search(stages.begin(), stages.end(), its().peer_stage))
     fail(text("expects another stage as peer, got the own stage ",
-              current->peer_stage));
-  checkChannel(current->opcode, current->peer_stage, "peer stage");
+              its().peer_stage));
+  checkChannel(its().opcode, its().peer_stage, "peer stage");
 }
 
 void InstructionChecker::checkCollective() {
-  const Instruction &i = *current;
+  const ppx::InstructionT &i = its();
   if (i.group >= artifact.groups.size()) {
     fail(text("expects a group below ", artifact.groups.size(), ", got ",
               i.group));
@@ -262,14 +291,14 @@ void InstructionChecker::checkCollective() {
                               ", got group ", i.group, " without it")));
   if (i.collective == ppx::CollectiveKind_permute)
     checkTarget(group);
-  checkCollectiveTensors(program, i, mesh.memberCount(group),
+  checkCollectiveTensors(*current, mesh.memberCount(group),
                          [this](const std::string &message) { fail(message); });
   checkOverlap();
 }
 
 /// A permute leads to its group's axes, all stages of them, in any order.
 void InstructionChecker::checkTarget(const ppx::GroupT &group) {
-  const uint32_t target = current->target_group;
+  const uint32_t target = its().target_group;
   if (target >= artifact.groups.size()) {
     fail(text("expects a target group below ", artifact.groups.size(), ", got ",
               target));
@@ -282,7 +311,7 @@ void InstructionChecker::checkTarget(const ppx::GroupT &group) {
   const ppx::GroupT &other = *artifact.groups[target];
   if (sorted(group.axes) != sorted(other.axes) || !group.stages.empty() ||
       !other.stages.empty())
-    fail(text("expects the axes and all stages of group ", current->group,
+    fail(text("expects the axes and all stages of group ", its().group,
               " in its target group, got group ", target));
 }
 
@@ -310,12 +339,12 @@ void InstructionChecker::checkShard(const Tensor &tensor) {
 void InstructionChecker::checkLoad() {
   if (!checkCount(1))
     return;
-  if (current->binding >= artifact.arguments.size()) {
+  if (its().binding >= artifact.arguments.size()) {
     fail(text("expects an argument below ", artifact.arguments.size(), ", got ",
-              current->binding));
+              its().binding));
     return;
   }
-  const ppx::ArgumentT &loaded = *artifact.arguments[current->binding];
+  const ppx::ArgumentT &loaded = *artifact.arguments[its().binding];
   if (isPersistent(loaded))
     fail(text("expects an input or label, got ", ppx::EnumNameRole(loaded.role),
               " '", loaded.name, "'"));
@@ -325,12 +354,12 @@ void InstructionChecker::checkLoad() {
 void InstructionChecker::checkEmit() {
   if (!checkCount(1))
     return;
-  if (current->binding >= artifact.outputs.size()) {
+  if (its().binding >= artifact.outputs.size()) {
     fail(text("expects an output below ", artifact.outputs.size(), ", got ",
-              current->binding));
+              its().binding));
     return;
   }
-  checkShard(*artifact.outputs[current->binding]);
+  checkShard(*artifact.outputs[its().binding]);
 }
 
 /// Within one instruction, written bytes overlap no others. Kernels are
@@ -350,8 +379,8 @@ void InstructionChecker::checkOverlap() {
       (accesses[i].writes ? writes : reads)
           .push_back({slot.offset, slot.offset + slot.bytes, i});
   }
-  const bool sums = current->opcode == ppx::Opcode_collective &&
-                    current->collective == ppx::CollectiveKind_all_reduce;
+  const bool sums = its().opcode == ppx::Opcode_collective &&
+                    its().collective == ppx::CollectiveKind_all_reduce;
   auto isInPlace = [&](const Range &read, const Range &write) {
     return sums && read.argument + accesses.size() / 2 == write.argument &&
            read.begin == write.begin && read.end == write.end;

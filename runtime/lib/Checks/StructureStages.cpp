@@ -72,15 +72,15 @@ StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
       stagesOf[i].insert(mesh.stage(rank));
     }
     for (Section section : kSections)
-      for (const auto &instruction : instructionsOf(program, section)) {
+      for (const Instruction instruction : InstructionList(program, section)) {
         report.work(1);
         if (instruction->opcode == ppx::Opcode_load)
-          loads[instruction->binding][i].insert(instruction->micro_batch);
+          loads[instruction->binding][i].insert(instruction.microBatch());
         if (instruction->opcode != ppx::Opcode_emit)
           continue;
         Emit &emit = emits[instruction->binding][i];
         emit.inBody |= section == Section::body;
-        emit.microBatches.insert(instruction->micro_batch);
+        emit.microBatches.insert(instruction.microBatch());
       }
   }
   firstBeside.resize(artifact.programs.size());

@@ -374,8 +374,11 @@ static ArtifactT makeLoader() {
   artifact.arguments[0]->element = ElementType_i32;
   artifact.arguments[0]->shape = {2, 2};
   artifact.programs.push_back(std::make_unique<ProgramT>());
-  artifact.programs[0]->body.push_back(std::make_unique<InstructionT>());
-  artifact.programs[0]->body[0]->opcode = Opcode_load;
+  ProgramT &program = *artifact.programs[0];
+  program.body.push_back(std::make_unique<CallT>());
+  program.routines.push_back(std::make_unique<RoutineT>());
+  program.routines[0]->instructions.push_back(std::make_unique<InstructionT>());
+  program.routines[0]->instructions[0]->opcode = Opcode_load;
   return artifact;
 }
 

@@ -117,7 +117,7 @@ TEST(RankTimes, BubbleIsIdleOverBusyTime) {
     for (uint32_t rank = 0; rank < 2; ++rank) {
       // The first kernel takes all of the rank's time.
       bool isFirst = true;
-      for (const auto &instruction : players.program(rank).body) {
+      for (const Instruction instruction : players.body(rank)) {
         const bool takes = instruction->opcode == ppx::Opcode_run &&
                            std::exchange(isFirst, false);
         const double end = begin + (takes ? its.seconds[rank] : 0);

@@ -1,0 +1,213 @@
+//===- InstructionListTest.cpp - calls unfold, and must be sound ----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Assumes that the reference writes lists out as the format says: the view must
+// be the same for random routines. Then one wrong thing at a time in calls and
+// copies.
+//
+//===----------------------------------------------------------------------===//
+#include "Pipelines.h"
+#include "ProgramBuilder.h"
+#include "pprt/Checks.h"
+#include "reference/FlatList.h"
+
+#include "gtest/gtest.h"
+
+#include <random>
+
+using namespace pprt;
+using namespace pprt::test;
+
+/// Kernels that wait for the one before, in another queue.
+static void addRoutine(ppx::ProgramT &program,
+                       const std::vector<uint32_t> &slots) {
+  program.routines.push_back(std::make_unique<ppx::RoutineT>());
+  for (uint32_t slot : slots) {
+    auto &list = program.routines.back()->instructions;
+    list.push_back(std::make_unique<ppx::InstructionT>());
+    list.back()->queue = uint32_t(list.size() - 1) % 2;
+    list.back()->arguments = {slot};
+    if (list.size() > 1)
+      list.back()->waits.emplace_back(uint32_t(list.size()) % 2,
+                                      uint32_t(list.size()) / 2);
+  }
+}
+
+static ppx::CallT &addCall(ppx::ProgramT &program, uint32_t routine,
+                           int32_t microBatch) {
+  program.body.push_back(std::make_unique<ppx::CallT>());
+  program.body.back()->routine = routine;
+  program.body.back()->micro_batch = microBatch;
+  return *program.body.back();
+}
+
+static ppx::ProgramT twoQueues(size_t slots) {
+  ppx::ProgramT program;
+  for (int queue = 0; queue < 2; ++queue)
+    program.queues.push_back(std::make_unique<ppx::QueueT>());
+  for (size_t slot = 0; slot < slots; ++slot)
+    program.slots.push_back(std::make_unique<ppx::SlotT>());
+  return program;
+}
+
+static std::string print(const InstructionList &list) {
+  std::string text;
+  for (size_t i = 0; i < list.size(); ++i) {
+    text += text.empty() ? "" : ", ";
+    text += std::to_string(list[i].microBatch()) + ": " +
+            std::to_string(list[i].slotNumber(0));
+    for (const ppx::Wait &wait : list.waits(i))
+      text += " after " + std::to_string(wait.queue()) + " " +
+              std::to_string(wait.count());
+  }
+  return text;
+}
+
+// The example of the header.
+TEST(InstructionList, UnfoldsCalls) {
+  ppx::ProgramT program = twoQueues(6);
+  program.slots[4]->copies = 2;
+  addRoutine(program, {4, 4});
+  addCall(program, 0, 0);
+  addCall(program, 0, 1);
+  EXPECT_EQ(print(InstructionList(program, Section::body)),
+            "0: 4, 0: 4 after 0 1, 1: 5, 1: 5 after 0 2");
+  addCall(program, 0, 2).waits.emplace_back(0, 1, 2);
+  EXPECT_EQ(print(InstructionList(program, Section::body)),
+            "0: 4, 0: 4 after 0 1, 1: 5, 1: 5 after 0 2, "
+            "2: 4 after 1 2, 2: 4 after 0 3");
+  EXPECT_TRUE(InstructionList(program, Section::setup).empty());
+}
+
+TEST(InstructionList, IsWhatTheReferenceWritesOut) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto pick = [&](size_t count) { return uint32_t(random() % count); };
+    ppx::ProgramT program = twoQueues(12);
+    program.slots[0]->copies = 1 + pick(5);
+    program.slots[6]->copies = 1 + pick(6);
+    for (int routine = 0; routine < 3; ++routine) {
+      std::vector<uint32_t> slots(pick(5));
+      for (uint32_t &slot : slots)
+        slot = pick(12);
+      addRoutine(program, slots);
+    }
+    for (uint32_t call = 0; call < 8; ++call) {
+      const uint32_t routine = pick(3);
+      ppx::CallT &its = addCall(program, routine, int32_t(pick(9)) - 1);
+      for (uint32_t i = 0; i < program.routines[routine]->instructions.size();
+           ++i)
+        if (pick(3) == 0)
+          its.waits.emplace_back(i, pick(2), pick(9));
+    }
+    const InstructionList view(program, Section::body);
+    const reference::FlatList flat = reference::writeOut(program, program.body);
+    ASSERT_EQ(view.size(), flat.size());
+    for (size_t i = 0; i < flat.size(); ++i) {
+      SCOPED_TRACE(std::to_string(seed) + ", instruction " + std::to_string(i));
+      EXPECT_EQ(view[i].microBatch(), flat[i]->micro_batch);
+      EXPECT_EQ(view[i].slotNumber(0), flat[i]->arguments[0]);
+      const std::vector<ppx::Wait> waits = view.waits(i);
+      ASSERT_EQ(waits.size(), flat[i]->waits.size());
+      for (size_t wait = 0; wait < waits.size(); ++wait) {
+        EXPECT_EQ(waits[wait].queue(), flat[i]->waits[wait].queue());
+        EXPECT_EQ(waits[wait].count(), flat[i]->waits[wait].count());
+      }
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+/// Two micro-batches that take a slot in turn.
+static ppx::ArtifactT twoCalls() {
+  ArtifactBuilder artifact;
+  artifact.axis("microbatch", 2, ppx::AxisKind_time);
+  ProgramBuilder builder = artifact.program({0});
+  const uint32_t main = builder.queue("main");
+  const uint32_t x = builder.slot("x", 4);
+  builder.slot("x", 4);
+  builder.begin(Section::body);
+  builder.run(main, {}, {x});
+  builder.run(main, {x}, {builder.slot("y", 4)});
+  ppx::ProgramT &program = builder.get();
+  program.slots[x]->copies = 2;
+  program.body[0]->micro_batch = 0;
+  addCall(program, program.body[0]->routine, 1);
+  addCall(program, uint32_t(program.routines.size()), -1);
+  program.routines.push_back(std::make_unique<ppx::RoutineT>());
+  auto step = std::make_unique<ppx::InstructionT>();
+  step->opcode = ppx::Opcode_step;
+  step->queue = main;
+  program.routines.back()->instructions.push_back(std::move(step));
+  return artifact.take();
+}
+
+TEST(Calls, MustBeSound) {
+  EXPECT_EQ(checkArtifact(twoCalls()).status().message(), "");
+  const std::pair<void (*)(ppx::ProgramT &), const char *> cases[] = {
+      {[](auto &p) { p.body[1]->routine = 2; },
+       "program 'program0', body, call 1 expects a routine below 2, got 2"},
+      {[](auto &p) { p.routines[0]->instructions[0]->micro_batch = 0; },
+       "program 'program0', body, call 0 expects instructions without "
+       "micro-batches of their own in a routine that is called for one"},
+      {[](auto &p) { p.body[1]->micro_batch = 2; },
+       "rank 0, body #2 '0P2 run': expects a micro-batch below 2, got 2"},
+      {[](auto &p) { p.body[0]->waits.emplace_back(2, 0, 1); },
+       "program 'program0', body, call 0 expects waits by ascending "
+       "instruction, numbered 0 to 1, got one of number 2"},
+      {[](auto &p) {
+         p.body[1]->waits = {ppx::CallWait(1, 0, 1), ppx::CallWait(0, 0, 1)};
+       },
+       "program 'program0', body, call 1 expects waits by ascending "
+       "instruction, numbered 0 to 1, got one of number 0"},
+      {[](auto &p) { p.body[1]->waits.emplace_back(0, 0, 6); },
+       "rank 0, body #2 '0P1 run': expects to wait for one of the "
+       "instructions of queue 'main' in this section, numbered 1 to 5, got "
+       "number 6"},
+      {[](auto &p) {
+         p.routines[0]->instructions[1]->waits = {ppx::Wait(0, ~uint32_t(0))};
+       },
+       "rank 0, body #1 '0P0 run': expects to wait for one of the "
+       "instructions of queue 'main' in this section, numbered 1 to 5, got "
+       "number 4294967295"},
+      {[](auto &p) { p.slots[0]->copies = 0; },
+       "program 'program0', slot 0 'x' expects between 1 and 3 copies, got 0"},
+      {[](auto &p) { p.slots[0]->copies = 4; },
+       "program 'program0', slot 0 'x' expects between 1 and 3 copies, got 4"},
+      {[](auto &p) { p.slots[1]->slot_class = ppx::SlotClass_input; },
+       "program 'program0', slot 0 'x' expects copies that are like it, got "
+       "slot 1 'x'"},
+      {[](auto &p) { p.slots[1]->copies = 2; },
+       "program 'program0', slot 0 'x' expects copies that are like it, got "
+       "slot 1 'x'"},
+      // The second call would overwrite what it reads.
+      {[](auto &p) { p.slots[1]->offset = p.slots[2]->offset; },
+       "rank 0, body #3 '0P1 run': expects what it writes apart from its "
+       "other slots, got 'x' and 'y'"},
+  };
+  for (const auto &[change, message] : cases) {
+    ppx::ArtifactT artifact = twoCalls();
+    change(*artifact.programs[0]);
+    const std::string found = checkStructure(artifact).status().message();
+    EXPECT_EQ(found.substr(0, found.find('\n')), message);
+  }
+}
+
+// 2^27 instructions, written in some kilobytes.
+TEST(Calls, MayNotRunMoreThanMemoryHolds) {
+  ppx::ArtifactT artifact = twoCalls();
+  ppx::ProgramT &program = *artifact.programs[0];
+  auto &list = program.routines[0]->instructions;
+  while (list.size() < 1 << 12)
+    list.push_back(std::make_unique<ppx::InstructionT>(*list[0]));
+  for (int i = 0; i < 1 << 15; ++i)
+    program.body.insert(program.body.begin(),
+                        std::make_unique<ppx::CallT>(*program.body[0]));
+  EXPECT_EQ(checkStructure(artifact).status().message(),
+            "program 'program0', body, call 16376 expects at most 67108864 "
+            "instructions in all lists, got more");
+}

@@ -48,27 +48,29 @@ struct Edge {
 
 /// Finds the bytes of the arena that no live value takes, and what they are
 /// for.
-static void measureUnused(const ppx::ProgramT &program, const SlotLives &lives,
+static void measureUnused(const ppx::ProgramT &program,
+                          const SlotCopies &copies, const SlotLives &lives,
                           ProgramMemory &memory) {
   const uint64_t arena = program.arena_bytes;
   std::vector<Edge> edges = {{arena, covers, 0}};
-  const std::vector<bool> atPeak = lives.atPeak(program);
-  for (size_t i = 0; i < program.slots.size(); ++i) {
-    const ppx::SlotT &slot = *program.slots[i];
-    const bool isLive = atPeak[i];
+  const std::vector<bool> atPeak = lives.atPeak(copies);
+  for (uint32_t copy = 0; copy < copies.size(); ++copy) {
+    const ppx::SlotT &slot = copies[copy];
+    const uint64_t offset = copies.offset(copy);
+    const bool isLive = atPeak[copy];
     if (slot.bytes == 0 ||
         (!isLive && slot.slot_class != ppx::SlotClass_communication &&
          slot.slot_class != ppx::SlotClass_workspace))
       continue;
     const uint64_t end =
-        std::min(arena, slot.offset + alignUp(slot.bytes, kSlotAlignment));
+        std::min(arena, offset + alignUp(slot.bytes, kSlotAlignment));
     if (isLive)
-      memory.unused.alignment += end - slot.offset - slot.bytes;
+      memory.unused.alignment += end - offset - slot.bytes;
     const Cover cover = isLive ? live
                         : slot.slot_class == ppx::SlotClass_communication
                             ? messages
                             : workspaces;
-    edges.push_back({slot.offset, cover, 1});
+    edges.push_back({offset, cover, 1});
     edges.push_back({end, cover, -1});
   }
   std::sort(edges.begin(), edges.end(),
@@ -193,7 +195,8 @@ static ProgramMemory describe(const ppx::ArtifactT &artifact,
   memory.name = program.name;
   const SlotLives lives = livesOf(artifact, program);
   memory.use = memoryOf(program, lives);
-  measureUnused(program, lives, memory);
+  const SlotCopies copies(program);
+  measureUnused(program, copies, lives, memory);
   const InstructionList body(program, Section::body);
   memory.curve = measureCurve(program, body.size(), lives);
   if (body.empty())
@@ -207,11 +210,11 @@ static ProgramMemory describe(const ppx::ArtifactT &artifact,
   memory.peakOp = opOf(artifact, *top);
   memory.peakPlace = top->location;
   const ValueUses uses(artifact, program, lives);
-  const std::vector<bool> atPeak = lives.atPeak(program);
-  for (uint32_t slot = 0; slot < program.slots.size(); ++slot)
-    if (atPeak[slot]) {
-      LiveValue value = uses.describe(slot);
-      value.type = printType(*program.slots[slot]);
+  const std::vector<bool> atPeak = lives.atPeak(copies);
+  for (uint32_t copy = 0; copy < copies.size(); ++copy)
+    if (atPeak[copy]) {
+      LiveValue value = uses.describe(copy);
+      value.type = printType(copies[copy]);
       memory.values.push_back(std::move(value));
     }
   addShares(memory);

@@ -37,8 +37,8 @@ std::string pp::predict::opKind(const std::string &op) {
 
 ValueUses::ValueUses(const ppx::ArtifactT &artifact,
                      const ppx::ProgramT &program, const SlotLives &lives)
-    : artifact(artifact), program(program), lives(lives),
-      uses(program.slots.size()), places(program.slots.size()),
+    : artifact(artifact), program(program), lives(lives), copies(program),
+      uses(copies.size()), places(copies.size()),
       isModels(program.slots.size()), body(program, Section::body) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (program.argument_slots[i] >= 0)
@@ -55,7 +55,7 @@ void ValueUses::addNames(const ppx::InstructionT &instruction,
   std::vector<const std::string *> read;
   for (SlotAccess access : accesses)
     if (!access.writes)
-      read.push_back(places[access.slot]);
+      read.push_back(places[numberOf(access)]);
   size_t number = 0;
   for (SlotAccess access : accesses) {
     if (!access.writes)
@@ -64,7 +64,7 @@ void ValueUses::addNames(const ppx::InstructionT &instruction,
     if (place->empty() && number < read.size() && read[number])
       place = read[number];
     ++number;
-    const std::string *&known = places[access.slot];
+    const std::string *&known = places[numberOf(access)];
     const bool isSum = access.reads && program.slots[access.slot]->slot_class ==
                                            ppx::SlotClass_gradient;
     if (!isSum || !known || known->empty())
@@ -81,7 +81,7 @@ void ValueUses::add(size_t index) {
     const SlotLife &life = lives.all[lives.touched[index][i]];
     if (!life.contains(lives.peak))
       continue;
-    Uses &its = uses[life.slot];
+    Uses &its = uses[life.copy];
     its.writes += access.writes;
     if (index <= lives.peak) {
       if (access.writes)
@@ -167,7 +167,8 @@ std::string ValueUses::nameOf(const ppx::SlotT &slot, const Uses &its,
   const size_t count = maker.slotCount() / 2;
   for (size_t i = 0; i < count; ++i)
     if (const ppx::SlotT &part = maker.slot(i);
-        maker.slotNumber(count + i) == number &&
+        copies.number(maker->arguments[count + i], maker.copy(count + i)) ==
+            number &&
         part.slot_class == ppx::SlotClass_parameter)
       return part.name;
   return *places[number];
@@ -181,7 +182,8 @@ std::string ValueUses::reasonOf(const ppx::SlotT &slot, const Uses &its,
   case ppx::SlotClass_parameter:
     return "parameter";
   case ppx::SlotClass_optimizer:
-    return isModels[number] ? "state of the model" : "state of the optimizer";
+    return isModels[copies.slotOf(number)] ? "state of the model"
+                                           : "state of the optimizer";
   case ppx::SlotClass_gathered:
     return (maker && maker->opcode == ppx::Opcode_collective
                 ? "whole parameter, "
@@ -213,7 +215,7 @@ std::string ValueUses::reasonOf(const ppx::SlotT &slot, const Uses &its,
 }
 
 LiveValue ValueUses::describe(uint32_t number) const {
-  const ppx::SlotT &slot = *program.slots[number];
+  const ppx::SlotT &slot = copies[number];
   const Uses &its = uses[number];
   LiveValue value;
   value.slot = number;

@@ -26,8 +26,8 @@ public:
   ValueUses(const pprt::ppx::ArtifactT &artifact,
             const pprt::ppx::ProgramT &program, const pprt::SlotLives &lives);
 
-  /// The value in a slot that is live at the peak; its type is left out.
-  LiveValue describe(uint32_t slot) const;
+  /// The value in a copy that is live at the peak; its type is left out.
+  LiveValue describe(uint32_t copy) const;
 
 private:
   static constexpr size_t none = size_t(-1);
@@ -54,11 +54,16 @@ private:
   const pprt::ppx::ArtifactT &artifact;
   const pprt::ppx::ProgramT &program;
   const pprt::SlotLives &lives;
-  /// By slot.
+  uint32_t numberOf(const pprt::SlotAccess &access) const {
+    return copies.number(access.slot, access.copy);
+  }
+
+  const pprt::SlotCopies copies;
+  /// By copy.
   std::vector<Uses> uses;
   /// The places of values at the peak.
   std::vector<const std::string *> places;
-  std::vector<bool> isModels;
+  std::vector<bool> isModels; ///< by slot
   const pprt::InstructionList body;
 };
 

@@ -55,10 +55,8 @@ private:
   LogicalResult addProgram(ProgramOp program);
   /// Adds a routine, and returns its number.
   FailureOr<uint32_t> addRoutine(llvm::iterator_range<Block::iterator> ops,
-                                 const ProgramList &list,
                                  ppx::ProgramT &program);
-  LogicalResult addBody(ProgramOp from, const ProgramList &list,
-                        ppx::ProgramT &program);
+  LogicalResult addBody(ProgramOp from, ppx::ProgramT &program);
   FailureOr<std::unique_ptr<ppx::InstructionT>> convert(Operation &op);
   FailureOr<uint32_t> getKernel(func::FuncOp function, bool accumulate);
   FailureOr<ppx::CompiledKernelT> getCode(func::FuncOp function);
@@ -298,15 +296,12 @@ static void takeWaits(ppx::RoutineT &routine, ArrayRef<int64_t> before,
 
 FailureOr<uint32_t>
 ArtifactBuilder::addRoutine(llvm::iterator_range<Block::iterator> ops,
-                            const ProgramList &list, ppx::ProgramT &program) {
+                            ppx::ProgramT &program) {
   auto routine = std::make_unique<ppx::RoutineT>();
   for (Operation &op : ops) {
     auto instruction = convert(op);
     if (failed(instruction))
       return failure();
-    // The runtime takes the copy of the micro-batch.
-    for (uint32_t &slot : (*instruction)->arguments)
-      slot = list.getFirstCopy(slot);
     routine->instructions.push_back(std::move(*instruction));
   }
   program.routines.push_back(std::move(routine));
@@ -314,12 +309,11 @@ ArtifactBuilder::addRoutine(llvm::iterator_range<Block::iterator> ops,
 }
 
 /// Instructions between two calls are a routine that is called once.
-LogicalResult ArtifactBuilder::addBody(ProgramOp from, const ProgramList &list,
-                                       ppx::ProgramT &program) {
+LogicalResult ArtifactBuilder::addBody(ProgramOp from, ppx::ProgramT &program) {
+  const ProgramList list(from);
   llvm::DenseMap<StringAttr, uint32_t> routines; // by name
   for (auto routine : from.getRoutines().getOps<RoutineOp>()) {
-    FailureOr<uint32_t> number =
-        addRoutine(routine.getBody().front(), list, program);
+    FailureOr<uint32_t> number = addRoutine(routine.getBody().front(), program);
     if (failed(number))
       return failure();
     routines[routine.getNameAttr()] = *number;
@@ -339,7 +333,7 @@ LogicalResult ArtifactBuilder::addBody(ProgramOp from, const ProgramList &list,
     } else {
       const auto end = std::find_if(next, body.end(), llvm::IsaPred<CallOp>);
       FailureOr<uint32_t> number =
-          addRoutine(llvm::make_range(next, end), list, program);
+          addRoutine(llvm::make_range(next, end), program);
       if (failed(number))
         return failure();
       call->routine = *number;
@@ -365,17 +359,17 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
       return failure();
     if (std::optional<uint64_t> argument = slot.getArgument())
       result->argument_slots[*argument] = result->slots.size();
-    for (int64_t copy = 0; copy < int64_t(slot.getCopies()); ++copy) {
-      auto entry = std::make_unique<ppx::SlotT>();
-      entry->copies = copy == 0 ? slot.getCopies() : 1;
-      entry->offset = slot.getOffsets().empty() ? -1 : slot.getOffsets()[copy];
-      entry->bytes = getTensorBytes(type);
-      entry->element = *element;
-      entry->shape = toVector<uint64_t>(type.getShape());
-      entry->slot_class = static_cast<ppx::SlotClass>(slot.getSlotClass());
-      entry->name = slot.getName().str();
-      result->slots.push_back(std::move(entry));
-    }
+    auto entry = std::make_unique<ppx::SlotT>();
+    SmallVector<int64_t> offsets(slot.getOffsets());
+    offsets.resize(slot.getCopies(), -1);
+    entry->offset = offsets.front();
+    entry->more = toVector<uint64_t>(ArrayRef(offsets).drop_front());
+    entry->bytes = getTensorBytes(type);
+    entry->element = *element;
+    entry->shape = toVector<uint64_t>(type.getShape());
+    entry->slot_class = static_cast<ppx::SlotClass>(slot.getSlotClass());
+    entry->name = slot.getName().str();
+    result->slots.push_back(std::move(entry));
   }
   for (auto queue : program.getQueues().getOps<QueueOp>()) {
     auto entry = std::make_unique<ppx::QueueT>();
@@ -383,11 +377,10 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
     entry->kind = static_cast<ppx::QueueKind>(queue.getKind());
     result->queues.push_back(std::move(entry));
   }
-  const ProgramList list(program);
   auto addSection = [&](Region &region, auto &section) -> LogicalResult {
     if (region.front().empty())
       return success();
-    FailureOr<uint32_t> number = addRoutine(region.front(), list, *result);
+    FailureOr<uint32_t> number = addRoutine(region.front(), *result);
     if (failed(number))
       return failure();
     section.push_back(std::make_unique<ppx::CallT>());
@@ -395,7 +388,7 @@ LogicalResult ArtifactBuilder::addProgram(ProgramOp program) {
     return success();
   };
   if (failed(addSection(program.getSetup(), result->setup)) ||
-      failed(addBody(program, list, *result)) ||
+      failed(addBody(program, *result)) ||
       failed(addSection(program.getTeardown(), result->teardown)))
     return failure();
   artifact->programs.push_back(std::move(result));

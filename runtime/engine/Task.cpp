@@ -23,7 +23,7 @@ Task::Task(const Instruction &instruction, std::byte *arena,
            const ScalarRows &scalars, const Kernels &kernels, Device &device)
     : instruction(instruction) {
   for (size_t i = 0; i < instruction.slotCount(); ++i)
-    arguments.push_back(arena + instruction.slot(i).offset);
+    arguments.push_back(arena + instruction.offset(i));
   const bool isGate = instruction->opcode == ppx::Opcode_gate;
   if (isGate || instruction->opcode == ppx::Opcode_run) {
     Binding binding = {kernels[instruction->kernel].get(), arguments,

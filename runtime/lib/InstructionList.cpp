@@ -28,6 +28,13 @@ std::vector<std::unique_ptr<ppx::CallT>> &pprt::callsOf(ppx::ProgramT &program,
       callsOf(std::as_const(program), section));
 }
 
+SlotCopies::SlotCopies(const ppx::ProgramT &program) : program(&program) {
+  for (uint32_t slot = 0; slot < program.slots.size(); ++slot) {
+    first.push_back(size());
+    slots.insert(slots.end(), 1 + program.slots[slot]->more.size(), slot);
+  }
+}
+
 InstructionList::InstructionList(const ppx::ProgramT &program, Section section)
     : program(&program), calls(&callsOf(program, section)) {
   for (const auto &routine : program.routines) {

@@ -59,32 +59,30 @@ namespace {
 class LivesOfBody {
 public:
   LivesOfBody(const ppx::ProgramT &program, size_t size)
-      : program(program), current(program.slots.size(), kNone),
-        hasOne(program.slots.size()),
-        readAt(program.slots.size(), std::numeric_limits<size_t>::max()) {
-    for (uint32_t slot = 0; slot < program.slots.size(); ++slot) {
-      const bool isHeld = livesThroughStep(program.slots[slot]->slot_class);
-      if (const uint32_t whole = wholeSlot(program, slot);
-          isHeld || whole != slot)
+      : copies(program), current(copies.size(), kNone), hasOne(copies.size()),
+        readAt(copies.size(), std::numeric_limits<size_t>::max()) {
+    for (uint32_t copy = 0; copy < copies.size(); ++copy) {
+      const bool isHeld = livesThroughStep(copies[copy].slot_class);
+      if (const uint32_t whole = wholeOf(copy); isHeld || whole != copy)
         hasOne[whole] = true;
-      if (isHeld && wholeSlot(program, slot) == slot)
-        current[slot] = begin(slot, 0, size - 1);
+      if (isHeld && wholeOf(copy) == copy)
+        current[copy] = begin(copy, 0, size - 1);
     }
   }
 
   void visit(size_t index, const std::vector<SlotAccess> &accesses) {
     for (const SlotAccess &access : accesses)
       if (access.reads)
-        readAt[access.slot] = index;
+        readAt[numberOf(access)] = index;
     for (const SlotAccess &access : accesses) {
-      const uint32_t slot = wholeSlot(program, access.slot);
-      const bool isRead = readAt[access.slot] == index;
-      if (current[slot] == kNone || (!isRead && !hasOne[slot]))
-        current[slot] = begin(slot, index, index);
+      const uint32_t copy = wholeOf(numberOf(access));
+      const bool isRead = readAt[numberOf(access)] == index;
+      if (current[copy] == kNone || (!isRead && !hasOne[copy]))
+        current[copy] = begin(copy, index, index);
     }
     std::vector<uint32_t> &its = lives.touched.emplace_back();
     for (const SlotAccess &access : accesses) {
-      its.push_back(current[wholeSlot(program, access.slot)]);
+      its.push_back(current[wholeOf(numberOf(access))]);
       SlotLife &life = lives.all[its.back()];
       life.last = std::max(life.last, index);
     }
@@ -95,15 +93,23 @@ public:
 private:
   static constexpr uint32_t kNone = ~uint32_t(0);
 
-  uint32_t begin(uint32_t slot, size_t first, size_t last) {
-    lives.all.push_back({slot, first, last});
+  uint32_t numberOf(const SlotAccess &access) const {
+    return copies.number(access.slot, access.copy);
+  }
+  /// The copy whose bytes these are: itself, or what it is a part of.
+  uint32_t wholeOf(uint32_t copy) const {
+    const int32_t whole = copies[copy].part_of;
+    return whole < 0 ? copy : copies.number(uint32_t(whole), 0);
+  }
+  uint32_t begin(uint32_t copy, size_t first, size_t last) {
+    lives.all.push_back({copies.slotOf(copy), copy, first, last});
     return uint32_t(lives.all.size() - 1);
   }
 
-  const ppx::ProgramT &program;
-  std::vector<uint32_t> current; ///< by slot
-  std::vector<bool> hasOne;      ///< by slot: one value throughout
-  std::vector<size_t> readAt;    ///< by slot: the last instruction that reads
+  const SlotCopies copies;
+  std::vector<uint32_t> current; ///< by copy
+  std::vector<bool> hasOne;      ///< by copy: one value throughout
+  std::vector<size_t> readAt;    ///< by copy: the last instruction that reads
 };
 
 } // namespace
@@ -120,11 +126,11 @@ SlotLives pprt::livesOf(const ppx::ArtifactT &artifact,
   return std::move(lives.lives);
 }
 
-std::vector<bool> SlotLives::atPeak(const ppx::ProgramT &program) const {
-  std::vector<bool> result(program.slots.size());
+std::vector<bool> SlotLives::atPeak(const SlotCopies &copies) const {
+  std::vector<bool> result(copies.size());
   for (const SlotLife &life : all)
     if (life.contains(peak))
-      result[life.slot] = true;
+      result[life.copy] = true;
   return result;
 }
 

@@ -12,11 +12,14 @@ std::vector<SlotAccess> pprt::accessesOf(const ppx::ArtifactT &artifact,
   const size_t count = instruction.slotCount();
   std::vector<SlotAccess> result;
   result.reserve(count);
+  auto add = [&](size_t i, bool reads, bool writes) {
+    result.push_back(
+        {instruction->arguments[i], instruction.copy(i), reads, writes});
+  };
   // The first `readCount` arguments are read, the others written.
   auto readsThenWrites = [&](size_t readCount) {
     for (size_t i = 0; i < count; ++i)
-      result.push_back(
-          {instruction.slotNumber(i), i < readCount, i >= readCount});
+      add(i, i < readCount, i >= readCount);
   };
   switch (instruction->opcode) {
   case ppx::Opcode_run:
@@ -28,11 +31,10 @@ std::vector<SlotAccess> pprt::accessesOf(const ppx::ArtifactT &artifact,
       const bool writes = access != ppx::Access_read;
       // A gated kernel may be skipped: the bytes that it would write keep their
       // value, which must be defined as if it were read.
-      result.push_back({instruction.slotNumber(i),
-                        access != ppx::Access_write || gated, writes});
+      add(i, access != ppx::Access_write || gated, writes);
     }
     if (gated)
-      result.push_back({instruction.slotNumber(count - 1), true, false});
+      add(count - 1, true, false);
     break;
   }
   case ppx::Opcode_send:

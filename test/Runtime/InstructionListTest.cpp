@@ -56,7 +56,8 @@ static std::string print(const InstructionList &list) {
   for (size_t i = 0; i < list.size(); ++i) {
     text += text.empty() ? "" : ", ";
     text += std::to_string(list[i].microBatch()) + ": " +
-            std::to_string(list[i].slotNumber(0));
+            std::to_string(list[i]->arguments[0]) + "." +
+            std::to_string(list[i].copy(0));
     for (const ppx::Wait &wait : list.waits(i))
       text += " after " + std::to_string(wait.queue()) + " " +
               std::to_string(wait.count());
@@ -67,16 +68,16 @@ static std::string print(const InstructionList &list) {
 // The example of the header.
 TEST(InstructionList, UnfoldsCalls) {
   ppx::ProgramT program = twoQueues(6);
-  program.slots[4]->copies = 2;
+  program.slots[4]->more = {64};
   addRoutine(program, {4, 4});
   addCall(program, 0, 0);
   addCall(program, 0, 1);
   EXPECT_EQ(print(InstructionList(program, Section::body)),
-            "0: 4, 0: 4 after 0 1, 1: 5, 1: 5 after 0 2");
+            "0: 4.0, 0: 4.0 after 0 1, 1: 4.1, 1: 4.1 after 0 2");
   addCall(program, 0, 2).waits.emplace_back(0, 1, 2);
   EXPECT_EQ(print(InstructionList(program, Section::body)),
-            "0: 4, 0: 4 after 0 1, 1: 5, 1: 5 after 0 2, "
-            "2: 4 after 1 2, 2: 4 after 0 3");
+            "0: 4.0, 0: 4.0 after 0 1, 1: 4.1, 1: 4.1 after 0 2, "
+            "2: 4.0 after 1 2, 2: 4.0 after 0 3");
   EXPECT_TRUE(InstructionList(program, Section::setup).empty());
 }
 
@@ -85,8 +86,12 @@ TEST(InstructionList, IsWhatTheReferenceWritesOut) {
     std::mt19937_64 random(seed);
     const auto pick = [&](size_t count) { return uint32_t(random() % count); };
     ppx::ProgramT program = twoQueues(12);
-    program.slots[0]->copies = 1 + pick(5);
-    program.slots[6]->copies = 1 + pick(6);
+    for (const auto &slot : program.slots) {
+      slot->offset = random();
+      slot->more.resize(pick(5));
+      for (uint64_t &offset : slot->more)
+        offset = random();
+    }
     for (int routine = 0; routine < 3; ++routine) {
       std::vector<uint32_t> slots(pick(5));
       for (uint32_t &slot : slots)
@@ -102,12 +107,14 @@ TEST(InstructionList, IsWhatTheReferenceWritesOut) {
           its.waits.emplace_back(i, pick(2), pick(9));
     }
     const InstructionList view(program, Section::body);
-    const reference::FlatList flat = reference::writeOut(program, program.body);
+    const ppx::ProgramT written = reference::writeOut(program);
+    const auto &flat = written.routines[1]->instructions;
     ASSERT_EQ(view.size(), flat.size());
     for (size_t i = 0; i < flat.size(); ++i) {
       SCOPED_TRACE(std::to_string(seed) + ", instruction " + std::to_string(i));
       EXPECT_EQ(view[i].microBatch(), flat[i]->micro_batch);
-      EXPECT_EQ(view[i].slotNumber(0), flat[i]->arguments[0]);
+      EXPECT_EQ(view[i].offset(0),
+                written.slots[flat[i]->arguments[0]]->offset);
       const std::vector<ppx::Wait> waits = view.waits(i);
       ASSERT_EQ(waits.size(), flat[i]->waits.size());
       for (size_t wait = 0; wait < waits.size(); ++wait) {
@@ -129,12 +136,12 @@ static ppx::ArtifactT twoCalls() {
   ProgramBuilder builder = artifact.program({0});
   const uint32_t main = builder.queue("main");
   const uint32_t x = builder.slot("x", 4);
-  builder.slot("x", 4);
+  builder.get().arena_bytes = 80; // its other copy
   builder.begin(Section::body);
   builder.run(main, {}, {x});
   builder.run(main, {x}, {builder.slot("y", 4)});
   ppx::ProgramT &program = builder.get();
-  program.slots[x]->copies = 2;
+  program.slots[x]->more = {64};
   program.body[0]->micro_batch = 0;
   addCall(program, program.body[0]->routine, 1);
   addCall(program, uint32_t(program.routines.size()), -1);
@@ -174,18 +181,19 @@ TEST(Calls, MustBeSound) {
        "rank 0, body #1 '0P0 run': expects to wait for one of the "
        "instructions of queue 'main' in this section, numbered 1 to 5, got "
        "number 4294967295"},
-      {[](auto &p) { p.slots[0]->copies = 0; },
-       "program 'program0', slot 0 'x' expects between 1 and 3 copies, got 0"},
-      {[](auto &p) { p.slots[0]->copies = 4; },
-       "program 'program0', slot 0 'x' expects between 1 and 3 copies, got 4"},
-      {[](auto &p) { p.slots[1]->slot_class = ppx::SlotClass_input; },
-       "program 'program0', slot 0 'x' expects copies that are like it, got "
-       "slot 1 'x'"},
-      {[](auto &p) { p.slots[1]->copies = 2; },
-       "program 'program0', slot 0 'x' expects copies that are like it, got "
-       "slot 1 'x'"},
+      {[](auto &p) { p.slots[0]->more = {32}; },
+       "program 'program0', slot 0 'x' expects an offset aligned to 64, got "
+       "32"},
+      {[](auto &p) { p.slots[0]->more = {64, 1024}; },
+       "program 'program0', slot 0 'x' expects to end within the arena of 144 "
+       "bytes, got offset 1024 and 16 bytes"},
+      {[](auto &p) { p.slots[0]->part_of = 0; },
+       "program 'program0', slot 0 'x' expects one copy of a part, got 2"},
+      {[](auto &p) { p.slots[1]->part_of = 0; },
+       "program 'program0', slot 1 'y' expects to be part of a slot of one "
+       "copy that is no part itself, got 'x'"},
       // The second call would overwrite what it reads.
-      {[](auto &p) { p.slots[1]->offset = p.slots[2]->offset; },
+      {[](auto &p) { p.slots[0]->more = {p.slots[1]->offset}; },
        "rank 0, body #3 '0P1 run': expects what it writes apart from its "
        "other slots, got 'x' and 'y'"},
   };

@@ -266,13 +266,22 @@ bool Mutator::changePart() {
 bool Mutator::changeCopies() {
   std::vector<ppx::SlotT *> found;
   for (const auto &slot : program->slots)
-    if (slot->copies > 1)
+    if (!slot->more.empty())
       found.push_back(slot.get());
   if (found.empty())
     return false;
   ppx::SlotT &slot = *found[pick(found.size())];
-  slot.copies = 1 + uint32_t(pick(slot.copies - 1));
-  return true;
+  const size_t copy = pick(slot.more.size());
+  switch (pick(3)) {
+  case 0:
+    slot.more.resize(copy);
+    return true;
+  case 1:
+    slot.more.push_back(slot.more[copy]);
+    return true;
+  default:
+    return std::exchange(slot.more[copy], slot.offset) != slot.offset;
+  }
 }
 
 bool Mutator::changeCall() {

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
+#include "reference/FlatList.h"
 
 #include "pprt/Artifact.h"
 
@@ -23,28 +24,7 @@ WrittenList &test::writtenOf(ppx::ProgramT &program, Section section) {
 }
 
 void test::flatten(ppx::ProgramT &program) {
-  std::vector<std::unique_ptr<ppx::RoutineT>> flat;
-  for (Section section : kSections) {
-    flat.push_back(std::make_unique<ppx::RoutineT>());
-    const InstructionList list(program, section);
-    for (size_t i = 0; i < list.size(); ++i) {
-      auto copy = std::make_unique<ppx::InstructionT>(*list[i]);
-      copy->micro_batch = list[i].microBatch();
-      copy->waits = list.waits(i);
-      for (size_t slot = 0; slot < copy->arguments.size(); ++slot)
-        copy->arguments[slot] = list[i].slotNumber(slot);
-      flat.back()->instructions.push_back(std::move(copy));
-    }
-  }
-  for (Section section : kSections) {
-    auto &calls = callsOf(program, section);
-    calls.clear();
-    calls.push_back(std::make_unique<ppx::CallT>());
-    calls.back()->routine = uint32_t(section);
-  }
-  program.routines = std::move(flat);
-  for (const auto &slot : program.slots)
-    slot->copies = 1;
+  program = reference::writeOut(program);
 }
 
 //===----------------------------------------------------------------------===//

@@ -183,7 +183,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"partOfAPart",
              [](auto &a) { a.programs[0]->slots[4]->part_of = 3; },
              "program 'program0', slot 4 'gradient part 1' expects to be part "
-             "of a slot that is no part itself, got 'gradient part 0'"},
+             "of a slot of one copy that is no part itself, got 'gradient part "
+             "0'"},
         Case{"partOutside",
              [](auto &a) { a.programs[0]->slots[4]->part_of = 1; },
              "program 'program0', slot 4 'gradient part 1' expects to be part "

@@ -38,12 +38,8 @@ struct QueueState {
   }
 };
 
-/// What the sections of a program run.
-using FlatLists = std::array<FlatList, kSections.size()>;
-
 struct RankState {
-  const ppx::ProgramT *program = nullptr;
-  const FlatLists *lists = nullptr;
+  const ppx::ProgramT *program = nullptr; ///< written out
   uint32_t run = 0; ///< 0 setup, 1 to steps the bodies, then the teardown
   std::vector<QueueState> queues;
   /// Places of the instructions that the device takes in order, in descending
@@ -107,7 +103,7 @@ private:
   const Mesh &mesh;
   const Options &options;
   std::mt19937_64 random;
-  std::vector<FlatLists> lists; ///< by program
+  std::vector<ppx::ProgramT> programs; ///< written out
   std::vector<RankState> ranks;
   std::vector<QueueRef> startable;
   CommOps commOps;
@@ -130,8 +126,7 @@ Section Executor::sectionOf(uint32_t run) const {
 
 void Executor::initialize(uint32_t rank, size_t programIndex) {
   RankState &state = ranks[rank];
-  state.program = artifact.programs[programIndex].get();
-  state.lists = &lists[programIndex];
+  state.program = &programs[programIndex];
   // Bytes that are never written must not look like a value.
   state.arena.assign(state.program->arena_bytes, 0xA5);
   if (options.watchMemory)
@@ -156,7 +151,8 @@ void Executor::initialize(uint32_t rank, size_t programIndex) {
 void Executor::enterSection(uint32_t rank) {
   RankState &state = ranks[rank];
   for (; state.run <= options.steps + 1; ++state.run) {
-    const FlatList &list = (*state.lists)[size_t(sectionOf(state.run))];
+    const auto &list =
+        state.program->routines[size_t(sectionOf(state.run))]->instructions;
     if (list.empty())
       continue;
     state.queues.assign(state.program->queues.size(), {});
@@ -391,11 +387,8 @@ size_t Executor::pickStartable() {
 }
 
 Result Executor::run() {
-  for (const auto &program : artifact.programs) {
-    FlatLists &its = lists.emplace_back();
-    for (Section section : kSections)
-      its[size_t(section)] = writeOut(*program, callsOf(*program, section));
-  }
+  for (const auto &program : artifact.programs)
+    programs.push_back(writeOut(*program));
   ranks.resize(mesh.worldSize());
   for (size_t i = 0; i < artifact.programs.size(); ++i)
     for (uint32_t rank : artifact.programs[i]->ranks)

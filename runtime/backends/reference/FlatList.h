@@ -1,10 +1,11 @@
-//===- FlatList.h - what a section runs, written out ------------*- C++ -*-===//
+//===- FlatList.h - what a program runs, written out ------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies each instruction of each call, with its micro-batch, its slots and its
-// waits. It does by copying what pprt/InstructionList.h does by looking up, and
-// shares no code with it, so that one judges the other.
+// Copies each instruction of each call, with its micro-batch and its waits, and
+// each copy of a slot, which becomes a slot. It does by copying what
+// pprt/InstructionList.h does by looking up, and shares no code with it, so
+// that one judges the other.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_BACKENDS_REFERENCE_FLATLIST_H
@@ -12,16 +13,11 @@
 
 #include "pprt/Ppx.h"
 
-#include <memory>
-#include <vector>
-
 namespace pprt::reference {
 
-using FlatList = std::vector<std::unique_ptr<const ppx::InstructionT>>;
-
-/// `calls` is a section of the program.
-FlatList writeOut(const ppx::ProgramT &program,
-                  const std::vector<std::unique_ptr<ppx::CallT>> &calls);
+/// Returns a program that runs the same: its setup, body and teardown call
+/// routine 0, 1 and 2 once.
+ppx::ProgramT writeOut(const ppx::ProgramT &program);
 
 } // namespace pprt::reference
 

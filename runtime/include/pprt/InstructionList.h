@@ -7,10 +7,10 @@
 // a routine stands once for each call, with the call's micro-batch, and with
 // the slots that this micro-batch has. For a body that calls {run, send} twice:
 //
-//   routines [[run x, send x after [compute 1]]]   x: 2 copies, slots 4 and 5
+//   routines [[run x, send x after [compute 1]]]   x: 2 copies
 //   body     [call 0 for 0, call 0 for 1]
-//   list     0: run 4, 1: send 4 after compute 1, 2: run 5, 3: send 5 after
-//            compute 2
+//   list     run x copy 0, send x copy 0 after compute 1,
+//            run x copy 1, send x copy 1 after compute 2
 //
 // The list is a view: it takes 8 bytes for each instruction that runs. The
 // program must outlive it, and its instructions.
@@ -39,6 +39,33 @@ callsOf(const ppx::ProgramT &program, Section section);
 std::vector<std::unique_ptr<ppx::CallT>> &callsOf(ppx::ProgramT &program,
                                                   Section section);
 
+inline uint64_t offsetOf(const ppx::SlotT &slot, uint32_t copy) {
+  return copy == 0 ? slot.offset : slot.more[copy - 1];
+}
+
+/// The copies of all slots of a program, numbered, those of one slot in a row.
+class SlotCopies {
+public:
+  explicit SlotCopies(const ppx::ProgramT &program);
+
+  uint32_t size() const { return uint32_t(slots.size()); }
+  uint32_t number(uint32_t slot, uint32_t copy) const {
+    return first[slot] + copy;
+  }
+  uint32_t slotOf(uint32_t number) const { return slots[number]; }
+  const ppx::SlotT &operator[](uint32_t number) const {
+    return *program->slots[slots[number]];
+  }
+  uint64_t offset(uint32_t number) const {
+    return offsetOf((*this)[number], number - first[slots[number]]);
+  }
+
+private:
+  const ppx::ProgramT *program;
+  std::vector<uint32_t> first; ///< number of the first copy, by slot
+  std::vector<uint32_t> slots; ///< by number
+};
+
 /// An instruction as it runs. What does not depend on the call is reached by
 /// `->`. Waits belong to the list.
 class Instruction {
@@ -56,15 +83,18 @@ public:
     return call->micro_batch >= 0 ? call->micro_batch : written->micro_batch;
   }
   size_t slotCount() const { return written->arguments.size(); }
-  /// Number of the slot that argument `i` is here.
-  uint32_t slotNumber(size_t i) const { return copyOf(written->arguments[i]); }
-  const ppx::SlotT &slot(size_t i) const { return *its->slots[slotNumber(i)]; }
-  /// Number of the copy of `slot` that the instruction has.
-  uint32_t copyOf(uint32_t slot) const {
-    const uint32_t copies = its->slots[slot]->copies;
-    return copies <= 1 ? slot
-                       : slot + uint32_t(std::max(microBatch(), 0)) % copies;
+  /// The slot that argument `i` names.
+  const ppx::SlotT &slot(size_t i) const {
+    return *its->slots[written->arguments[i]];
   }
+  /// Which of the slot's copies the instruction has.
+  uint32_t copy(size_t i) const {
+    const size_t more = slot(i).more.size();
+    return more == 0 ? 0
+                     : uint32_t(std::max(microBatch(), 0)) % uint32_t(more + 1);
+  }
+  /// Where that begins in the arena.
+  uint64_t offset(size_t i) const { return offsetOf(slot(i), copy(i)); }
 
 private:
   const ppx::ProgramT *its;

@@ -6,7 +6,7 @@
 #ifndef PPRT_MEMORYUSE_H
 #define PPRT_MEMORYUSE_H
 
-#include "pprt/Ppx.h"
+#include "pprt/InstructionList.h"
 
 #include <cstdint>
 #include <vector>
@@ -32,7 +32,7 @@ struct MemoryUse {
 /// slot has a new value where it is written and not read. A slot that has parts
 /// has one for all, and the parts have none.
 struct SlotLife {
-  uint32_t slot;
+  uint32_t slot, copy; ///< the copy's number in SlotCopies
   size_t first, last;
 
   bool contains(size_t index) const { return first <= index && index <= last; }
@@ -46,15 +46,9 @@ struct SlotLives {
   /// The instruction at which live slots are largest: the first of several.
   size_t peak = 0;
 
-  /// By slot: whether it has a value at the peak.
-  std::vector<bool> atPeak(const ppx::ProgramT &program) const;
+  /// By copy: whether it has a value at the peak.
+  std::vector<bool> atPeak(const SlotCopies &copies) const;
 };
-
-/// The slot whose bytes these are: itself, or the one that it is a part of.
-inline uint32_t wholeSlot(const ppx::ProgramT &program, uint32_t slot) {
-  const int32_t whole = program.slots[slot]->part_of;
-  return whole < 0 ? slot : uint32_t(whole);
-}
 
 /// Whether slots of the class are held from one step to the next.
 inline bool livesThroughStep(ppx::SlotClass its) {

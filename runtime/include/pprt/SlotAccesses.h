@@ -6,7 +6,7 @@
 #ifndef PPRT_SLOTACCESSES_H
 #define PPRT_SLOTACCESSES_H
 
-#include "pprt/Ppx.h"
+#include "pprt/InstructionList.h"
 
 #include <cstdint>
 #include <vector>
@@ -14,9 +14,9 @@
 #pragma GCC visibility push(default)
 namespace pprt {
 
-/// One slot that an instruction touches.
+/// One slot that an instruction touches, and which of its copies.
 struct SlotAccess {
-  uint32_t slot;
+  uint32_t slot, copy;
   bool reads, writes;
 };
 

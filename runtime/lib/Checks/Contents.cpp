@@ -32,7 +32,7 @@ namespace {
 /// no instruction.
 struct Content {
   uint64_t end;
-  uint32_t slot;
+  uint32_t copy; ///< of a slot
   std::optional<InstructionRef> writer;
   /// Number of the part of the step that the value is for; 0: for all.
   uint32_t part = 0;
@@ -43,23 +43,25 @@ struct Content {
 /// neighbours of one slot are joined.
 class Arena {
 public:
+  const SlotCopies copies;
+
   explicit Arena(const ppx::ProgramT &program)
-      : program(program), isWhole(program.slots.size()),
-        whole(program.slots.size()), hasParts(program.slots.size()) {
-    for (const auto &slot : program.slots)
-      if (slot->part_of >= 0)
-        hasParts[slot->part_of] = true;
+      : copies(program), isWhole(copies.size()), whole(copies.size()),
+        hasParts(copies.size()) {
+    for (uint32_t copy = 0; copy < copies.size(); ++copy)
+      if (wholeOf(copy) != copy)
+        hasParts[wholeOf(copy)] = true;
   }
 
-  void write(uint32_t slot, std::optional<InstructionRef> writer,
+  void write(uint32_t copy, std::optional<InstructionRef> writer,
              uint32_t part = 0);
-  /// Returns the first contents of `slot` that were not written through it, or
+  /// Returns the first contents of `copy` that were not written through it, or
   /// that `isMeant` rejects: null if there are none, and an empty optional for
   /// bytes that were never written.
   template <typename Predicate>
-  const std::optional<Content> *findForeign(uint32_t slot, Predicate isMeant);
-  bool areOne(const Content &a, uint32_t slot) const {
-    return wholeOf(a.slot) == wholeOf(slot);
+  const std::optional<Content> *findForeign(uint32_t copy, Predicate isMeant);
+  bool areOne(const Content &a, uint32_t copy) const {
+    return wholeOf(a.copy) == wholeOf(copy);
   }
 
   /// Intervals visited so far, each found in logarithmic time.
@@ -68,21 +70,20 @@ public:
 private:
   using Contents = std::map<uint64_t, Content>; ///< by the first byte
 
-  /// Returns the whole of a part, else the slot itself.
-  uint32_t wholeOf(uint32_t slot) const {
-    const int32_t whole = program.slots[slot]->part_of;
-    return whole < 0 ? slot : uint32_t(whole);
+  /// Returns the whole of a part, else the copy itself.
+  uint32_t wholeOf(uint32_t copy) const {
+    const int32_t whole = copies[copy].part_of;
+    return whole < 0 ? copy : copies.number(uint32_t(whole), 0);
   }
   void splitAt(uint64_t byte);
-  bool isAlone(uint32_t slot) const {
-    return program.slots[slot]->part_of < 0 && !hasParts[slot];
+  bool isAlone(uint32_t copy) const {
+    return copies[copy].part_of < 0 && !hasParts[copy];
   }
 
-  const ppx::ProgramT &program;
-  /// By slot: all of its bytes are one interval, written last as `whole` says.
+  /// By copy: all of its bytes are one interval, written last as `whole` says.
   std::vector<bool> isWhole;
   std::vector<Content> whole;
-  std::vector<bool> hasParts; ///< by slot
+  std::vector<bool> hasParts; ///< by copy
   Contents contents;
   std::optional<Content> foreign;
   uint64_t visited = 0;
@@ -97,7 +98,7 @@ public:
 private:
   void checkSection(Section section);
   void visit(const InstructionRef &ref, const Instruction &instruction);
-  std::string whatIsThere(uint32_t slot,
+  std::string whatIsThere(uint32_t copy,
                           const std::optional<Content> &foreign) const;
   uint32_t partWrittenBy(const Instruction &instruction, uint32_t slot);
   uint32_t numberOf(std::vector<int64_t> part) {
@@ -137,55 +138,54 @@ void Arena::splitAt(uint64_t byte) {
   contents.emplace(byte, content);
 }
 
-void Arena::write(uint32_t slot, std::optional<InstructionRef> writer,
+void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
                   uint32_t part) {
-  const ppx::SlotT &s = *program.slots[slot];
-  uint64_t begin = s.offset, end = s.offset + s.bytes;
+  uint64_t begin = copies.offset(copy), end = begin + copies[copy].bytes;
   if (begin == end)
     return;
   splitAt(begin);
   splitAt(end);
   auto next = contents.lower_bound(begin);
   while (next != contents.end() && next->first < end) {
-    isWhole[next->second.slot] = false;
+    isWhole[next->second.copy] = false;
     next = contents.erase(next);
   }
-  isWhole[slot] = isAlone(slot);
-  whole[slot] = {end, slot, writer, part};
+  isWhole[copy] = isAlone(copy);
+  whole[copy] = {end, copy, writer, part};
   if (next != contents.end() && next->first == end &&
-      areOne(next->second, slot) && next->second.part == part) {
+      areOne(next->second, copy) && next->second.part == part) {
     end = next->second.end;
     next = contents.erase(next);
   }
   if (next != contents.begin())
     if (auto before = std::prev(next); before->second.end == begin &&
-                                       areOne(before->second, slot) &&
+                                       areOne(before->second, copy) &&
                                        before->second.part == part) {
       begin = before->first;
       contents.erase(before);
     }
-  contents[begin] = {end, slot, writer, part};
+  contents[begin] = {end, copy, writer, part};
 }
 
 template <typename Predicate>
-const std::optional<Content> *Arena::findForeign(uint32_t slot,
+const std::optional<Content> *Arena::findForeign(uint32_t copy,
                                                  Predicate isMeant) {
-  if (isWhole[slot]) {
+  if (isWhole[copy]) {
     ++visited;
-    if (isMeant(whole[slot]))
+    if (isMeant(whole[copy]))
       return nullptr;
-    foreign = whole[slot];
+    foreign = whole[copy];
     return &foreign;
   }
-  const ppx::SlotT &s = *program.slots[slot];
-  uint64_t at = s.offset;
-  while (at < s.offset + s.bytes) {
+  uint64_t at = copies.offset(copy);
+  const uint64_t end = at + copies[copy].bytes;
+  while (at < end) {
     ++visited;
     auto content = contents.upper_bound(at);
     foreign.reset();
     if (content == contents.begin() || (--content)->second.end <= at)
       return &foreign;
-    if (!areOne(content->second, slot) || !isMeant(content->second)) {
+    if (!areOne(content->second, copy) || !isMeant(content->second)) {
       foreign = content->second;
       return &foreign;
     }
@@ -202,25 +202,25 @@ ContentCheck::ContentCheck(const Ranks &ranks, uint32_t number,
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (const int32_t slot = program.argument_slots[i];
         isPersistent(*artifact.arguments[i]) && slot >= 0) {
-      kept.push_back(uint32_t(slot));
+      kept.push_back(arena.copies.number(uint32_t(slot), 0));
       isKept[uint32_t(slot)] = true;
-      arena.write(uint32_t(slot), std::nullopt);
+      arena.write(kept.back(), std::nullopt);
     }
 }
 
 std::string
-ContentCheck::whatIsThere(uint32_t slot,
+ContentCheck::whatIsThere(uint32_t copy,
                           const std::optional<Content> &foreign) const {
   if (!foreign)
     return "nothing has written these bytes";
   std::string by = "the host";
   if (const auto &writer = foreign->writer)
     by = describe(*writer, instructionAt(*writer));
-  if (arena.areOne(*foreign, slot))
+  if (arena.areOne(*foreign, copy))
     return text("expects what is written for its own micro-batch, got what ",
                 by, " wrote");
   return text("expects bytes last written through it, got what ", by,
-              " wrote through '", program.slots[foreign->slot]->name, "'");
+              " wrote through '", arena.copies[foreign->copy].name, "'");
 }
 
 uint32_t ContentCheck::partWrittenBy(const Instruction &instruction,
@@ -257,19 +257,22 @@ void ContentCheck::visit(const InstructionRef &ref,
                          const Instruction &instruction) {
   const std::vector<SlotAccess> accesses = accessesOf(artifact, instruction);
   report.work(accesses.size());
+  const auto copyOf = [&](const SlotAccess &access) {
+    return arena.copies.number(access.slot, access.copy);
+  };
   for (const SlotAccess &access : accesses)
     if (access.reads)
       if (const auto *foreign =
-              arena.findForeign(access.slot, [&](const Content &content) {
+              arena.findForeign(copyOf(access), [&](const Content &content) {
                 // A running sum begins with its first micro-batch.
                 return access.writes || isFor(content, instruction);
               }))
         report.add(ref, instruction,
                    text("reads '", program.slots[access.slot]->name, "'; ",
-                        whatIsThere(access.slot, *foreign)));
+                        whatIsThere(copyOf(access), *foreign)));
   for (const SlotAccess &access : accesses)
     if (access.writes)
-      arena.write(access.slot, ref, partWrittenBy(instruction, access.slot));
+      arena.write(copyOf(access), ref, partWrittenBy(instruction, access.slot));
 }
 
 void ContentCheck::checkSection(Section section) {
@@ -279,12 +282,12 @@ void ContentCheck::checkSection(Section section) {
   report.work(visitInOrder(list, order, [&](uint32_t index) {
     visit({rank, section, index}, list[index]);
   }));
-  for (uint32_t slot : kept)
+  for (uint32_t copy : kept)
     if (const auto *foreign =
-            arena.findForeign(slot, [](const Content &) { return true; }))
+            arena.findForeign(copy, [](const Content &) { return true; }))
       report.add(text("rank ", rank, ", after the ", sectionName(section),
-                      ": the host reads '", program.slots[slot]->name, "'; ",
-                      whatIsThere(slot, *foreign)),
+                      ": the host reads '", arena.copies[copy].name, "'; ",
+                      whatIsThere(copy, *foreign)),
                  rank);
 }
 

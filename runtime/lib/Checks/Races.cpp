@@ -30,21 +30,25 @@ namespace {
 /// The arena of one program, cut at the ends of its slots.
 class Memory {
 public:
-  explicit Memory(const ppx::ProgramT &program) : bounds(slotBounds(program)) {
-    for (const auto &slot : program.slots)
+  explicit Memory(const ppx::ProgramT &program)
+      : copies(program), bounds(findBounds()) {
+    for (uint32_t number = 0; number < copies.size(); ++number)
       ranges.push_back(
-          {segmentAt(slot->offset), segmentAt(slot->offset + slot->bytes)});
+          {segmentAt(copies.offset(number)),
+           segmentAt(copies.offset(number) + copies[number].bytes)});
   }
 
   size_t segmentCount() const { return bounds.size(); }
-  SegmentRange segmentsOf(uint32_t slot) const { return ranges[slot]; }
+  SegmentRange segmentsOf(const SlotAccess &access) const {
+    return ranges[copies.number(access.slot, access.copy)];
+  }
 
 private:
-  static std::vector<uint64_t> slotBounds(const ppx::ProgramT &program) {
+  std::vector<uint64_t> findBounds() const {
     std::vector<uint64_t> bounds;
-    for (const auto &slot : program.slots) {
-      bounds.push_back(slot->offset);
-      bounds.push_back(slot->offset + slot->bytes);
+    for (uint32_t number = 0; number < copies.size(); ++number) {
+      bounds.push_back(copies.offset(number));
+      bounds.push_back(copies.offset(number) + copies[number].bytes);
     }
     std::sort(bounds.begin(), bounds.end());
     bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
@@ -55,8 +59,9 @@ private:
                   bounds.begin());
   }
 
+  const SlotCopies copies;
   std::vector<uint64_t> bounds;     ///< segment i is [bounds[i], bounds[i + 1])
-  std::vector<SegmentRange> ranges; ///< by slot
+  std::vector<SegmentRange> ranges; ///< by copy
 };
 
 /// Checks one section of one program.
@@ -119,7 +124,7 @@ SectionRaces::SectionRaces(const Ranks &ranks, uint32_t number, Section section,
   report.work(visitInOrder(list, order, [&](uint32_t index) {
     visits.push_back(index);
     for (const SlotAccess &access : accessesOf(artifact, list[index]))
-      if (const SegmentRange range = memory.segmentsOf(access.slot);
+      if (const SegmentRange range = memory.segmentsOf(access);
           range.begin < range.end)
         accesses.push_back({range, access.slot, access.reads, access.writes});
     first.push_back(accesses.size());
@@ -130,7 +135,7 @@ void SectionRaces::reportRace(uint32_t index, const Access &access, Race race) {
   // Name of the shared bytes on the other side.
   std::string otherSlot;
   for (const SlotAccess &theirs : accessesOf(artifact, list[race.earlier])) {
-    const SegmentRange r = memory.segmentsOf(theirs.slot);
+    const SegmentRange r = memory.segmentsOf(theirs);
     if ((race.earlierWrites ? theirs.writes : theirs.reads) &&
         r.begin < access.range.end && access.range.begin < r.end)
       otherSlot = program.slots[theirs.slot]->name;

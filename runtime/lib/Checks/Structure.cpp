@@ -75,36 +75,20 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
     fail(text("expects the bytes of its shape, ",
               bytes ? std::to_string(*bytes) : "2^63 or more", ", got ",
               slot.bytes));
-  if (const uint64_t alignment = alignmentOf(slot.slot_class);
-      slot.offset % alignment != 0)
-    fail(text("expects an offset aligned to ", alignment, ", got ",
-              slot.offset));
-  if (slot.offset > program.arena_bytes ||
-      slot.bytes > program.arena_bytes - slot.offset)
-    fail(text("expects to end within the arena of ", program.arena_bytes,
-              " bytes, got offset ", slot.offset, " and ", slot.bytes,
-              " bytes"));
-}
-
-/// Checks that the copies of a slot are alike.
-static void checkCopies(const ppx::ProgramT &program, size_t index,
-                        FindingList &report) {
-  const ppx::SlotT &slot = *program.slots[index];
-  auto fail = [&](const auto &...message) {
-    report.add(text("program '", program.name, "', slot ", index, " '",
-                    slot.name, "' expects ", message...));
-  };
-  const size_t most = program.slots.size() - index;
-  if (slot.copies < 1 || slot.copies > most)
-    return fail("between 1 and ", most, " copies, got ", slot.copies);
-  for (size_t copy = index + 1; copy < index + slot.copies; ++copy) {
+  if (!slot.more.empty() && slot.part_of != -1)
+    fail(text("expects one copy of a part, got ", slot.more.size() + 1));
+  const uint64_t alignment = alignmentOf(slot.slot_class);
+  for (uint32_t copy = 0; copy <= slot.more.size(); ++copy) {
     report.work(1);
-    const ppx::SlotT &other = *program.slots[copy];
-    if (other.copies != 1 || other.part_of != -1 || slot.part_of != -1 ||
-        other.element != slot.element || other.shape != slot.shape ||
-        other.slot_class != slot.slot_class)
-      return fail("copies that are like it, got slot ", copy, " '", other.name,
-                  "'");
+    const uint64_t offset = offsetOf(slot, copy);
+    if (offset % alignment != 0)
+      return fail(
+          text("expects an offset aligned to ", alignment, ", got ", offset));
+    if (offset > program.arena_bytes ||
+        slot.bytes > program.arena_bytes - offset)
+      return fail(text("expects to end within the arena of ",
+                       program.arena_bytes, " bytes, got offset ", offset,
+                       " and ", slot.bytes, " bytes"));
   }
 }
 
@@ -168,8 +152,9 @@ static void checkPart(const ppx::ProgramT &program, size_t index,
   if (part.part_of < 0 || size_t(part.part_of) >= index)
     return fail("an earlier slot or of none (-1), got ", part.part_of);
   const ppx::SlotT &whole = *program.slots[size_t(part.part_of)];
-  if (whole.part_of != -1)
-    return fail("a slot that is no part itself, got '", whole.name, "'");
+  if (whole.part_of != -1 || !whole.more.empty())
+    return fail("a slot of one copy that is no part itself, got '", whole.name,
+                "'");
   if (part.offset < whole.offset || whole.bytes < part.bytes ||
       part.offset - whole.offset > whole.bytes - part.bytes)
     fail("a slot that contains it, got '", whole.name, "'");
@@ -179,7 +164,8 @@ static void checkPart(const ppx::ProgramT &program, size_t index,
 static void checkArena(const ppx::ProgramT &program, FindingList &report) {
   uint64_t end = 0;
   for (const auto &slot : program.slots)
-    end = std::max(end, slot->offset + slot->bytes);
+    for (uint32_t copy = 0; copy <= slot->more.size(); ++copy)
+      end = std::max(end, offsetOf(*slot, copy) + slot->bytes);
   if (program.arena_bytes > end && program.arena_bytes - end >= kSlotAlignment)
     report.add(text("program '", program.name,
                     "' expects an arena that ends with its last slot, at ", end,
@@ -192,7 +178,6 @@ static void checkSlotsAndQueues(const ppx::ProgramT &program,
     report.work(1 + program.slots[i]->shape.size());
     checkSlot(program, i, report);
     checkPart(program, i, report);
-    checkCopies(program, i, report);
   }
   if (report.empty())
     checkArena(program, report);

@@ -108,6 +108,9 @@ static void checkArgumentSlots(const ppx::ArtifactT &artifact,
       continue;
     }
     const ppx::SlotT &slot = *program.slots[size_t(index)];
+    if (!slot.more.empty())
+      fail(text("a slot of one copy in program '", program.name, "', got ",
+                slot.more.size() + 1));
     if (slot.element != argument.element || slot.bytes != bytes)
       fail(text("a slot of ", *bytes, " bytes ",
                 ppx::EnumNameElementType(argument.element), " in program '",

@@ -45,7 +45,7 @@ private:
   bool hasCopies() const {
     return std::any_of(
         its().arguments.begin(), its().arguments.end(),
-        [&](uint32_t slot) { return program.slots[slot]->copies > 1; });
+        [&](uint32_t slot) { return !program.slots[slot]->more.empty(); });
   }
   void checkStep(const InstructionList &list);
   void checkOpcode();
@@ -375,9 +375,10 @@ void InstructionChecker::checkOverlap() {
   const std::vector<SlotAccess> accesses = accessesOf(artifact, *current);
   for (size_t i = 0; i < accesses.size(); ++i) {
     const ppx::SlotT &slot = argument(i);
+    const uint64_t offset = current->offset(i);
     if (slot.bytes > 0)
       (accesses[i].writes ? writes : reads)
-          .push_back({slot.offset, slot.offset + slot.bytes, i});
+          .push_back({offset, offset + slot.bytes, i});
   }
   const bool sums = its().opcode == ppx::Opcode_collective &&
                     its().collective == ppx::CollectiveKind_all_reduce;

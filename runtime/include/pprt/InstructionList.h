@@ -87,12 +87,13 @@ public:
   const ppx::SlotT &slot(size_t i) const {
     return *its->slots[written->arguments[i]];
   }
-  /// Which of the slot's copies the instruction has.
-  uint32_t copy(size_t i) const {
-    const size_t more = slot(i).more.size();
+  /// Which of a slot's copies the instruction has.
+  uint32_t copyOf(uint32_t slot) const {
+    const size_t more = its->slots[slot]->more.size();
     return more == 0 ? 0
                      : uint32_t(std::max(microBatch(), 0)) % uint32_t(more + 1);
   }
+  uint32_t copy(size_t i) const { return copyOf(written->arguments[i]); }
   /// Where that begins in the arena.
   uint64_t offset(size_t i) const { return offsetOf(slot(i), copy(i)); }
 

@@ -14,10 +14,12 @@
 // Visits instructions in any order that respects queues and waits. Without
 // races, all conflicting accesses are ordered, so the last write to a byte is
 // the same in each such order. Most reads are of slots that nothing has written
-// over: a flag tells. A body's contents at its end do not depend on
+// over, and most writes take the place of one whole slot: neither is looked for
+// byte by byte. A body's contents at its end do not depend on
 // those at its start: the second body starts like every later one.
 //
 //===----------------------------------------------------------------------===//
+#include "ListAccesses.h"
 #include "Passes.h"
 #include "Sections.h"
 
@@ -46,7 +48,7 @@ public:
   const SlotCopies copies;
 
   explicit Arena(const ppx::ProgramT &program)
-      : copies(program), isWhole(copies.size()), whole(copies.size()),
+      : copies(program), whole(copies.size(), contents.end()),
         hasParts(copies.size()) {
     for (uint32_t copy = 0; copy < copies.size(); ++copy)
       if (wholeOf(copy) != copy)
@@ -80,11 +82,10 @@ private:
     return copies[copy].part_of < 0 && !hasParts[copy];
   }
 
-  /// By copy: all of its bytes are one interval, written last as `whole` says.
-  std::vector<bool> isWhole;
-  std::vector<Content> whole;
-  std::vector<bool> hasParts; ///< by copy
   Contents contents;
+  /// By copy: the interval that is all of its bytes, or the end.
+  std::vector<Contents::iterator> whole;
+  std::vector<bool> hasParts; ///< by copy
   std::optional<Content> foreign;
   uint64_t visited = 0;
 };
@@ -97,7 +98,8 @@ public:
 
 private:
   void checkSection(Section section);
-  void visit(const InstructionRef &ref, const Instruction &instruction);
+  void visit(const InstructionRef &ref, const Instruction &instruction,
+             const std::vector<SlotAccess> &accesses);
   std::string whatIsThere(uint32_t copy,
                           const std::optional<Content> &foreign) const;
   uint32_t partWrittenBy(const Instruction &instruction, uint32_t slot);
@@ -105,7 +107,16 @@ private:
     return parts.try_emplace(std::move(part), uint32_t(parts.size() + 1))
         .first->second;
   }
-  bool isFor(const Content &content, const Instruction &reader) const;
+  /// That of what is for one micro-batch.
+  uint32_t partOf(int32_t microBatch) {
+    if (microBatch < 0)
+      return 0;
+    if (size_t(microBatch) >= partsOf.size())
+      return numberOf({microBatch});
+    uint32_t &part = partsOf[size_t(microBatch)];
+    return part ? part : part = numberOf({microBatch});
+  }
+  bool isFor(const Content &content, const Instruction &reader);
   Instruction instructionAt(const InstructionRef &ref) const {
     return ranks.instructionsOf(number, ref.section)[ref.index];
   }
@@ -119,6 +130,8 @@ private:
   Arena arena;
   /// Numbers of parts of the step, by their axes and coordinates.
   std::map<std::vector<int64_t>, uint32_t> parts;
+  std::vector<uint32_t> partsOf; ///< of few micro-batches; 0: not known yet
+  static constexpr size_t kFew = 1 << 16;
   /// The slots of parameters and states; by slot, whether it is one.
   std::vector<uint32_t> kept;
   std::vector<bool> isKept;
@@ -143,15 +156,27 @@ void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
   uint64_t begin = copies.offset(copy), end = begin + copies[copy].bytes;
   if (begin == end)
     return;
+  if (isAlone(copy)) {
+    auto here =
+        whole[copy] != contents.end() ? whole[copy] : contents.find(begin);
+    if (here != contents.end() && here->second.end == end) {
+      whole[here->second.copy] = contents.end();
+      here->second = {end, copy, writer, part};
+      whole[copy] = here;
+      return;
+    }
+  }
   splitAt(begin);
   splitAt(end);
   auto next = contents.lower_bound(begin);
   while (next != contents.end() && next->first < end) {
-    isWhole[next->second.copy] = false;
+    whole[next->second.copy] = contents.end();
     next = contents.erase(next);
   }
-  isWhole[copy] = isAlone(copy);
-  whole[copy] = {end, copy, writer, part};
+  if (isAlone(copy)) {
+    whole[copy] = contents.insert({begin, {end, copy, writer, part}}).first;
+    return;
+  }
   if (next != contents.end() && next->first == end &&
       areOne(next->second, copy) && next->second.part == part) {
     end = next->second.end;
@@ -170,11 +195,11 @@ void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
 template <typename Predicate>
 const std::optional<Content> *Arena::findForeign(uint32_t copy,
                                                  Predicate isMeant) {
-  if (isWhole[copy]) {
+  if (whole[copy] != contents.end()) {
     ++visited;
-    if (isMeant(whole[copy]))
+    if (isMeant(whole[copy]->second))
       return nullptr;
-    foreign = whole[copy];
+    foreign = whole[copy]->second;
     return &foreign;
   }
   uint64_t at = copies.offset(copy);
@@ -198,7 +223,8 @@ ContentCheck::ContentCheck(const Ranks &ranks, uint32_t number,
                            FindingList &report)
     : ranks(ranks), number(number), artifact(ranks.artifact),
       program(*artifact.programs[number]), mesh(ranks.mesh), report(report),
-      arena(program), isKept(program.slots.size()) {
+      arena(program), partsOf(std::min<size_t>(mesh.microBatchCount(), kFew)),
+      isKept(program.slots.size()) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (const int32_t slot = program.argument_slots[i];
         isPersistent(*artifact.arguments[i]) && slot >= 0) {
@@ -226,9 +252,7 @@ ContentCheck::whatIsThere(uint32_t copy,
 uint32_t ContentCheck::partWrittenBy(const Instruction &instruction,
                                      uint32_t slot) {
   if (instruction->opcode != ppx::Opcode_load)
-    return instruction.microBatch() < 0 || isKept[slot]
-               ? 0
-               : numberOf({instruction.microBatch()});
+    return isKept[slot] ? 0 : partOf(instruction.microBatch());
   const ppx::ArgumentT &argument = *artifact.arguments[instruction->binding];
   std::vector<int64_t> part =
       partOverTime(mesh, argument, instruction.microBatch());
@@ -240,9 +264,8 @@ uint32_t ContentCheck::partWrittenBy(const Instruction &instruction,
   return numberOf(std::move(part));
 }
 
-bool ContentCheck::isFor(const Content &content,
-                         const Instruction &reader) const {
-  if (content.part == 0)
+bool ContentCheck::isFor(const Content &content, const Instruction &reader) {
+  if (content.part == 0 || content.part == partOf(reader.microBatch()))
     return true;
   const Instruction writer = instructionAt(*content.writer);
   if (writer->opcode != ppx::Opcode_load)
@@ -254,8 +277,8 @@ bool ContentCheck::isFor(const Content &content,
 }
 
 void ContentCheck::visit(const InstructionRef &ref,
-                         const Instruction &instruction) {
-  const std::vector<SlotAccess> accesses = accessesOf(artifact, instruction);
+                         const Instruction &instruction,
+                         const std::vector<SlotAccess> &accesses) {
   report.work(accesses.size());
   const auto copyOf = [&](const SlotAccess &access) {
     return arena.copies.number(access.slot, access.copy);
@@ -279,8 +302,9 @@ void ContentCheck::checkSection(Section section) {
   const InstructionList &list = ranks.instructionsOf(number, section);
   const QueueOrder order(list, program.queues.size());
   const uint32_t rank = program.ranks.front();
+  ListAccesses accesses(artifact, list);
   report.work(visitInOrder(list, order, [&](uint32_t index) {
-    visit({rank, section, index}, list[index]);
+    visit({rank, section, index}, list[index], accesses.of(index));
   }));
   for (uint32_t copy : kept)
     if (const auto *foreign =

@@ -15,6 +15,7 @@
 // all of its ranks.
 //
 //===----------------------------------------------------------------------===//
+#include "ListAccesses.h"
 #include "Passes.h"
 #include "QueueAccesses.h"
 #include "Sections.h"
@@ -121,9 +122,12 @@ SectionRaces::SectionRaces(const Ranks &ranks, uint32_t number, Section section,
       section(section), list(ranks.instructionsOf(number, section)),
       order(list, program.queues.size()), memory(memory), report(report),
       ofQueue(memory.segmentCount()) {
+  ListAccesses found(artifact, list);
+  visits.reserve(list.size());
+  first.reserve(list.size() + 1);
   report.work(visitInOrder(list, order, [&](uint32_t index) {
     visits.push_back(index);
-    for (const SlotAccess &access : accessesOf(artifact, list[index]))
+    for (const SlotAccess &access : found.of(index))
       if (const SegmentRange range = memory.segmentsOf(access);
           range.begin < range.end)
         accesses.push_back({range, access.slot, access.reads, access.writes});

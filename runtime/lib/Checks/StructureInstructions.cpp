@@ -9,6 +9,7 @@
 // shapes of collectives.
 //
 //===----------------------------------------------------------------------===//
+#include "ListAccesses.h"
 #include "Passes.h"
 #include "Sections.h"
 
@@ -70,7 +71,14 @@ private:
   /// (opcode, peer stage or group) -> the queue that carries it.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> channels;
 
+  struct Range {
+    uint64_t begin, end;
+    size_t argument;
+  };
+  std::vector<Range> reads, writes; ///< of the current instruction
+
   // The current instruction.
+  std::optional<ListAccesses> listed;
   Section section = Section::setup;
   uint32_t index = 0;
   std::optional<Instruction> current;
@@ -99,6 +107,7 @@ void InstructionChecker::checkSection(Section which) {
       ++queueLengths[instruction->queue];
   if (section == Section::body)
     checkStep(list);
+  listed.emplace(artifact, list);
   // By number: whether it was checked, and nothing was found.
   std::vector<std::optional<bool>> known(list.numberCount());
   for (index = 0; index < list.size() && !report.full(); ++index) {
@@ -367,12 +376,9 @@ void InstructionChecker::checkEmit() {
 /// after overwriting them. Parameters that are read and written are one access;
 /// otherwise engines compute only the sums of an all_reduce in place.
 void InstructionChecker::checkOverlap() {
-  struct Range {
-    uint64_t begin, end;
-    size_t argument;
-  };
-  std::vector<Range> reads, writes;
-  const std::vector<SlotAccess> accesses = accessesOf(artifact, *current);
+  reads.clear();
+  writes.clear();
+  const std::vector<SlotAccess> &accesses = listed->of(index);
   for (size_t i = 0; i < accesses.size(); ++i) {
     const ppx::SlotT &slot = argument(i);
     const uint64_t offset = current->offset(i);

@@ -13,6 +13,7 @@
 #include "ArenaBlocks.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <array>
 #include <map>
 #include <set>
 
@@ -82,31 +83,48 @@ public:
       if (block.isReceived == ofReceived)
         members.push_back(index);
     findFullest();
+    for (bool forwards : {false, true})
+      orders[forwards] = findOrder(forwards);
   }
 
   /// Returns the end.
   int64_t run(int64_t base, StackOrder isBelow);
 
 private:
+  /// A block, in time that runs away from the fullest instruction.
+  struct Visit {
+    int64_t begin, end, bytes;
+    unsigned index;
+  };
+  struct Order {
+    std::vector<Visit> starting;                      ///< later ones, by begin
+    std::vector<std::pair<int64_t, unsigned>> ending; ///< all, by end
+  };
+
   void findFullest();
-  void goOn(bool forwards, int64_t base);
+  Order findOrder(bool forwards) const;
+  void goOn(const Order &order, int64_t base);
 
   ArenaBlocks &blocks;
   std::vector<unsigned> members; ///< the blocks to place
   int64_t fullest = 0;           ///< instruction
   std::vector<unsigned> stack;   ///< what lives there
+  std::array<Order, 2> orders;   ///< backwards, forwards
 };
 
 } // namespace
 
 void Sweep::findFullest() {
-  std::map<int64_t, int64_t> changes;
+  int64_t end = 0;
+  for (unsigned index : members)
+    end = std::max(end, blocks[index].last() + 1);
+  std::vector<int64_t> changes(end + 1);
   for (unsigned index : members) {
     changes[blocks[index].first()] += blocks[index].bytes;
     changes[blocks[index].last() + 1] -= blocks[index].bytes;
   }
   int64_t live = 0, most = 0;
-  for (auto [time, change] : changes)
+  for (auto [time, change] : enumerate(changes))
     if ((live += change) > most) {
       most = live;
       fullest = time;
@@ -129,34 +147,36 @@ int64_t Sweep::run(int64_t base, StackOrder isBelow) {
     blocks[index].offset = alignTo(top, blocks[index].alignment);
     top = blocks[index].end();
   }
-  goOn(/*forwards=*/true, base);
-  goOn(/*forwards=*/false, base);
+  goOn(orders[true], base);
+  goOn(orders[false], base);
   for (unsigned index : members)
     base = std::max(base, blocks[index].end());
   return base;
 }
 
-void Sweep::goOn(bool forwards, int64_t base) {
-  auto begin = [&](unsigned index) {
-    return forwards ? blocks[index].first() : -blocks[index].last();
-  };
-  auto end = [&](unsigned index) {
-    return forwards ? blocks[index].last() : -blocks[index].first();
-  };
-  const int64_t start = forwards ? fullest : -fullest;
-  std::vector<unsigned> starting, ending(stack);
-  for (unsigned index : members)
-    if (begin(index) > start)
-      starting.push_back(index);
-  append_range(ending, starting);
+Sweep::Order Sweep::findOrder(bool forwards) const {
+  Order order;
+  for (unsigned index : members) {
+    const ArenaBlock &block = blocks[index];
+    const Visit visit = {forwards ? block.first() : -block.last(),
+                         forwards ? block.last() : -block.first(), block.bytes,
+                         index};
+    const bool isLater = visit.begin > (forwards ? fullest : -fullest);
+    if (isLater)
+      order.starting.push_back(visit);
+    if (isLater || (block.first() <= fullest && fullest <= block.last()))
+      order.ending.emplace_back(visit.end, index);
+  }
   // Of those that start together, the longest first.
-  llvm::sort(starting, [&](unsigned a, unsigned b) {
-    return std::tuple(begin(a), -end(a), -blocks[a].bytes, a) <
-           std::tuple(begin(b), -end(b), -blocks[b].bytes, b);
+  llvm::sort(order.starting, [](const Visit &a, const Visit &b) {
+    return std::tuple(a.begin, -a.end, -a.bytes, a.index) <
+           std::tuple(b.begin, -b.end, -b.bytes, b.index);
   });
-  llvm::sort(ending, [&](unsigned a, unsigned b) {
-    return std::tuple(end(a), a) < std::tuple(end(b), b);
-  });
+  llvm::sort(order.ending);
+  return order;
+}
+
+void Sweep::goOn(const Order &order, int64_t base) {
   Gaps gaps;
   int64_t top = base;
   for (unsigned index : stack) {
@@ -164,12 +184,12 @@ void Sweep::goOn(bool forwards, int64_t base) {
     top = blocks[index].end();
   }
   gaps.add(top, std::numeric_limits<int64_t>::max() / 2);
-  auto next = ending.begin();
-  for (unsigned index : starting) {
-    for (; end(*next) < begin(index); ++next)
-      gaps.add(blocks[*next].offset, blocks[*next].end());
-    blocks[index].offset =
-        gaps.take(blocks[index].bytes, blocks[index].alignment);
+  auto next = order.ending.begin();
+  for (const Visit &visit : order.starting) {
+    for (; next->first < visit.begin; ++next)
+      gaps.add(blocks[next->second].offset, blocks[next->second].end());
+    ArenaBlock &block = blocks[visit.index];
+    block.offset = gaps.take(block.bytes, block.alignment);
   }
 }
 

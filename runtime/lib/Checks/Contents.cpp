@@ -48,8 +48,13 @@ public:
   const SlotCopies copies;
 
   explicit Arena(const ppx::ProgramT &program)
-      : copies(program), whole(copies.size(), contents.end()),
-        hasParts(copies.size()) {
+      : copies(program), placeOf(copies.size()),
+        whole(copies.size(), contents.end()), hasParts(copies.size()) {
+    std::map<std::pair<uint64_t, uint64_t>, uint32_t> places;
+    for (uint32_t copy = 0; copy < copies.size(); ++copy)
+      placeOf[copy] =
+          places.try_emplace({copies.offset(copy), copies[copy].bytes}, copy)
+              .first->second;
     for (uint32_t copy = 0; copy < copies.size(); ++copy)
       if (wholeOf(copy) != copy)
         hasParts[wholeOf(copy)] = true;
@@ -83,7 +88,8 @@ private:
   }
 
   Contents contents;
-  /// By copy: the interval that is all of its bytes, or the end.
+  std::vector<uint32_t> placeOf; ///< by copy: the first with the same bytes
+  /// By such a copy: the interval that is exactly its bytes, or the end.
   std::vector<Contents::iterator> whole;
   std::vector<bool> hasParts; ///< by copy
   std::optional<Content> foreign;
@@ -156,25 +162,21 @@ void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
   uint64_t begin = copies.offset(copy), end = begin + copies[copy].bytes;
   if (begin == end)
     return;
-  if (isAlone(copy)) {
-    auto here =
-        whole[copy] != contents.end() ? whole[copy] : contents.find(begin);
-    if (here != contents.end() && here->second.end == end) {
-      whole[here->second.copy] = contents.end();
-      here->second = {end, copy, writer, part};
-      whole[copy] = here;
-      return;
-    }
+  const auto here = whole[placeOf[copy]];
+  if (here != contents.end() && isAlone(copy)) {
+    here->second = {end, copy, writer, part};
+    return;
   }
   splitAt(begin);
   splitAt(end);
   auto next = contents.lower_bound(begin);
   while (next != contents.end() && next->first < end) {
-    whole[next->second.copy] = contents.end();
+    whole[placeOf[next->second.copy]] = contents.end();
     next = contents.erase(next);
   }
   if (isAlone(copy)) {
-    whole[copy] = contents.insert({begin, {end, copy, writer, part}}).first;
+    whole[placeOf[copy]] =
+        contents.insert({begin, {end, copy, writer, part}}).first;
     return;
   }
   if (next != contents.end() && next->first == end &&
@@ -195,11 +197,11 @@ void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
 template <typename Predicate>
 const std::optional<Content> *Arena::findForeign(uint32_t copy,
                                                  Predicate isMeant) {
-  if (whole[copy] != contents.end()) {
+  if (const auto here = whole[placeOf[copy]]; here != contents.end()) {
     ++visited;
-    if (isMeant(whole[copy]->second))
+    if (areOne(here->second, copy) && isMeant(here->second))
       return nullptr;
-    foreign = whole[copy]->second;
+    foreign = here->second;
     return &foreign;
   }
   uint64_t at = copies.offset(copy);

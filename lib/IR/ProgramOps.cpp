@@ -140,6 +140,11 @@ LogicalResult ProgramOp::verifyRegions() {
     return static_cast<int64_t>(llvm::range_size(region.getOps()));
   };
   const int64_t slots = count(getSlots()), queues = count(getQueues());
+  // As the runtime's checks do.
+  constexpr int64_t mostQueues = 1024;
+  if (queues > mostQueues)
+    return emitOpError() << "expects at most " << mostQueues << " queues, got "
+                         << queues << " (program_c5)";
   auto verifyList = [&](Region &list, StringRef expected,
                         function_ref<bool(Operation &)> isExpected) {
     if (failed(verifyRegion(list, expected, isExpected)))
@@ -222,6 +227,10 @@ LogicalResult SlotOp::verify() {
   if (places != 0 && places != copies)
     return emitOpError() << "expects an offset of each of " << copies
                          << " copies or none, got " << places << " (slot_c3)";
+  for (int64_t offset : getOffsets())
+    if (offset < 0)
+      return emitOpError() << "expects offsets from 0 on, got " << offset
+                           << " (slot_c3)";
   return success();
 }
 

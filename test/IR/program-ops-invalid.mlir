@@ -391,3 +391,14 @@ pp.program @slot_c3_offsets ranks [0] arena 64 slots {
 } body {
 } teardown {
 }
+
+// -----
+
+pp.program @slot_c3_below ranks [0] arena 64 slots {
+  // expected-error@+1 {{expects offsets from 0 on, got -64 (slot_c3)}}
+  pp.slot "x" activation at [-64, 0] : tensor<4xf32>
+} queues {
+} setup {
+} body {
+} teardown {
+}

@@ -163,6 +163,9 @@ TEST(Calls, MustBeSound) {
        "micro-batches of their own in a routine that is called for one"},
       {[](auto &p) { p.body[1]->micro_batch = 2; },
        "rank 0, body #2 '0P2 run': expects a micro-batch below 2, got 2"},
+      {[](auto &p) { p.body[1]->micro_batch = -2; },
+       "program 'program0', body, call 1 expects a micro-batch or none (-1), "
+       "got -2"},
       {[](auto &p) { p.body[0]->waits.emplace_back(2, 0, 1); },
        "program 'program0', body, call 0 expects waits by ascending "
        "instruction, numbered 0 to 1, got one of number 2"},
@@ -205,17 +208,36 @@ TEST(Calls, MustBeSound) {
   }
 }
 
-// 2^27 instructions, written in some kilobytes.
-TEST(Calls, MayNotRunMoreThanMemoryHolds) {
+// 2^30 accesses, written in some kilobytes.
+TEST(Calls, MayNotListMoreThanMemoryHolds) {
   ppx::ArtifactT artifact = twoCalls();
   ppx::ProgramT &program = *artifact.programs[0];
-  auto &list = program.routines[0]->instructions;
-  while (list.size() < 1 << 12)
-    list.push_back(std::make_unique<ppx::InstructionT>(*list[0]));
-  for (int i = 0; i < 1 << 15; ++i)
-    program.body.insert(program.body.begin(),
-                        std::make_unique<ppx::CallT>(*program.body[0]));
+  addRoutine(program, std::vector<uint32_t>(1 << 10, 0));
+  for (auto &instruction : program.routines.back()->instructions)
+    instruction->arguments.resize(1 << 10);
+  for (int i = 0; i < 1 << 10; ++i)
+    addCall(program, 2, -1);
   EXPECT_EQ(checkStructure(artifact).status().message(),
-            "program 'program0', body, call 16376 expects at most 67108864 "
-            "instructions in all lists, got more");
+            "program 'program0', body, call 258 expects calls of all programs "
+            "to list at most 268435456 instructions, slots, waits and queues, "
+            "got more");
+}
+
+// A sum would lack a micro-batch, or have one twice.
+TEST(Calls, AreForEachMicroBatchOnce) {
+  const auto phase = [](ppx::ArtifactT &artifact) {
+    for (auto &its : artifact.programs[0]->routines[0]->instructions)
+      its->phase = ppx::Phase_backward;
+    return artifact.programs[0].get();
+  };
+  ppx::ArtifactT fewer = twoCalls(), twice = twoCalls();
+  ppx::ProgramT &program = *phase(fewer);
+  program.body.erase(program.body.begin() + 1);
+  EXPECT_EQ(checkStructure(fewer).status().message(),
+            "program 'program0' expects kernels of stage 0, backward, for each "
+            "of 2 micro-batches, got none for micro-batch 1");
+  phase(twice)->body[0]->micro_batch = 1;
+  EXPECT_EQ(checkStructure(twice).status().message(),
+            "program 'program0', body, call 1 expects one call of routine 0 "
+            "for micro-batch 1, got another");
 }

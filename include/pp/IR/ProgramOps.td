@@ -27,6 +27,7 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
     - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count of 32 bits; an instruction of a routine has no micro-batch.
     - (program_c3) send, recv, load and emit name one slot, copy two, step none, flag at least one, collective as many to read as to write.
     - (program_c4) routines have names of their own; a call has that of one, a micro-batch that a schedule may have, and for its waits, instruction by instruction, instructions and queues that exist.
+    - (program_c5) there are at most 1024 queues.
 
     ```mlir
     pp.program @stage0 ranks [0, 1] arena 4096 slots {
@@ -62,7 +63,7 @@ def PP_SlotOp : PP_Op<"slot", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods
     Constraints:
     - (slot_c1) `type` is a tensor of static shape of elements that the dialect knows.
     - (slot_c2) `argument` is an argument of @main of this type.
-    - (slot_c3) there is a copy, at most one for each micro-batch that a schedule may have, and of an argument only one; there is no offset, or one of each copy.
+    - (slot_c3) there is a copy, at most one for each micro-batch that a schedule may have, and of an argument only one; there is no offset, or one of each copy, from 0 on.
 
     ```mlir
     pp.slot "fused_2" activation at 4096 : tensor<4x8xf32>

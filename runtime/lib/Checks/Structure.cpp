@@ -14,6 +14,7 @@
 #include "pprt/Artifact.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace pprt;
 using namespace pprt::checks;
@@ -92,8 +93,9 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
   }
 }
 
-/// What runs takes memory: by instruction, and by call and queue.
-constexpr uint64_t kMostListed = uint64_t(1) << 26;
+/// What runs takes memory: by instruction with what it touches and awaits, and
+/// by call and queue.
+constexpr uint64_t kMostListed = uint64_t(1) << 28;
 
 /// Checks that the calls of all sections call what exists, and that what they
 /// run fits into memory.
@@ -105,19 +107,31 @@ static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
   };
   // By routine: whether its instructions leave the micro-batch to the call.
   std::vector<bool> takesMicroBatch;
+  std::vector<uint64_t> sizes; // with what its instructions touch and await
   for (const auto &routine : program.routines) {
     report.work(routine->instructions.size());
+    sizes.push_back(0);
+    for (const auto &its : routine->instructions)
+      sizes.back() += 1 + its->arguments.size() + its->waits.size();
     takesMicroBatch.push_back(
         std::all_of(routine->instructions.begin(), routine->instructions.end(),
                     [](const auto &its) { return its->micro_batch == -1; }));
   }
-  for (Section section : kSections)
+  for (Section section : kSections) {
+    std::set<std::pair<uint32_t, int32_t>> known;
     for (size_t i = 0; i < callsOf(program, section).size(); ++i) {
       const ppx::CallT &call = *callsOf(program, section)[i];
       report.work(1 + call.waits.size());
+      if (call.micro_batch >= 0 &&
+          !known.insert({call.routine, call.micro_batch}).second)
+        return fail(section, i, "one call of routine ", call.routine,
+                    " for micro-batch ", call.micro_batch, ", got another");
       if (call.routine >= program.routines.size())
         return fail(section, i, "a routine below ", program.routines.size(),
                     ", got ", call.routine);
+      if (call.micro_batch < -1)
+        return fail(section, i, "a micro-batch or none (-1), got ",
+                    call.micro_batch);
       if (call.micro_batch >= 0 && !takesMicroBatch[call.routine])
         return fail(section, i,
                     "instructions without micro-batches of their "
@@ -131,12 +145,15 @@ static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
                       "waits by ascending instruction, numbered 0 to ",
                       int64_t(size) - 1, ", got one of number ",
                       call.waits[wait].instruction());
-      const uint64_t takes = size + program.queues.size() + 1;
+      const uint64_t takes =
+          sizes[call.routine] + call.waits.size() + program.queues.size() + 1;
       if (takes > most)
-        return fail(section, i, "at most ", kMostListed,
-                    " instructions in all lists, got more");
+        return fail(section, i, "calls of all programs to list at most ",
+                    kMostListed,
+                    " instructions, slots, waits and queues, got more");
       most -= takes;
     }
+  }
 }
 
 /// Checks that a part lies within an earlier slot that is whole.

@@ -83,7 +83,9 @@ static Status measure(std::shared_ptr<const ppx::ArtifactT> artifact,
     return status;
   uint64_t instructions = 0;
   for (const std::unique_ptr<ppx::ProgramT> &program : artifact->programs)
-    instructions += program->body.size() * program->ranks.size();
+    instructions +=
+        pprt::InstructionList(*program, pprt::Section::body).size() *
+        program->ranks.size();
   std::printf("%s %lu instructions %lu waits", records ? "recorded" : "given",
               (unsigned long)instructions, (unsigned long)given);
   print("issuing", issuing);

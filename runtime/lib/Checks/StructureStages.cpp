@@ -8,8 +8,7 @@
 // together have all shards, so each tensor must be held or emitted by whole
 // stages, and by at least one; otherwise a run would save or report memory that
 // was never written. A program that loads an input split over time must load
-// every part, since it would not train on the others; and what a stage computes
-// for some micro-batches, it must compute for all.
+// every part, since it would not train on the others.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -18,7 +17,6 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <tuple>
 
 using namespace pprt;
 using namespace pprt::checks;
@@ -34,7 +32,6 @@ public:
   void checkStagesOf(const ppx::OutputT &output);
   void checkEmitters(uint32_t output);
   void checkLoads(uint32_t argument);
-  void checkActions();
 
 private:
   struct Emit {
@@ -47,9 +44,6 @@ private:
   std::string comparePartsOver(const Tensor &tensor,
                                const std::set<int32_t> &microBatches) const;
 
-  void noteAction(uint32_t program, const Instruction &instruction,
-                  size_t most);
-
   const ppx::ArtifactT &artifact;
   const Mesh &mesh;
   FindingList &report;
@@ -61,10 +55,6 @@ private:
   std::vector<std::map<uint32_t, Emit>> emits;
   /// Micro-batches by argument, then by program.
   std::vector<std::map<uint32_t, std::set<int32_t>>> loads;
-  /// Of a program, a stage and a phase: the micro-batches that kernels run for.
-  using ActionKey = std::tuple<uint32_t, uint32_t, ppx::Phase>;
-  std::map<ActionKey, std::vector<bool>> actions;
-  std::map<ActionKey, std::vector<bool>>::iterator latest = actions.end();
 };
 
 } // namespace
@@ -81,12 +71,9 @@ StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
       programsOf[mesh.stage(rank)].insert(i);
       stagesOf[i].insert(mesh.stage(rank));
     }
-    for (Section section : kSections) {
-      const InstructionList list(program, section);
-      for (const Instruction instruction : list) {
+    for (Section section : kSections)
+      for (const Instruction instruction : InstructionList(program, section)) {
         report.work(1);
-        if (section == Section::body)
-          noteAction(i, instruction, list.size());
         if (instruction->opcode == ppx::Opcode_load)
           loads[instruction->binding][i].insert(instruction.microBatch());
         if (instruction->opcode != ppx::Opcode_emit)
@@ -95,7 +82,6 @@ StageChecker::StageChecker(const ppx::ArtifactT &artifact, const Mesh &mesh,
         emit.inBody |= section == Section::body;
         emit.microBatches.insert(instruction.microBatch());
       }
-    }
   }
   firstBeside.resize(artifact.programs.size());
   std::iota(firstBeside.begin(), firstBeside.end(), 0);
@@ -178,39 +164,6 @@ StageChecker::comparePartsOver(const Tensor &tensor,
   return text(" each of its ", count, " parts over time, got ", parts.size());
 }
 
-/// Of micro-batches from `most` on, there are too few to have all.
-void StageChecker::noteAction(uint32_t program, const Instruction &instruction,
-                              size_t most) {
-  if (instruction->opcode != ppx::Opcode_run || instruction.microBatch() < 0)
-    return;
-  const ActionKey key(program, instruction->stage, instruction->phase);
-  if (latest == actions.end() || latest->first != key)
-    latest = actions.try_emplace(key).first;
-  const auto microBatch = size_t(instruction.microBatch());
-  if (microBatch >= most)
-    return;
-  if (latest->second.size() <= microBatch)
-    latest->second.resize(microBatch + 1);
-  latest->second[microBatch] = true;
-}
-
-/// What a stage runs in a phase, it runs for every micro-batch: otherwise a sum
-/// would lack one.
-void StageChecker::checkActions() {
-  for (const auto &[key, ran] : actions) {
-    const auto &[program, stage, phase] = key;
-    const auto missing =
-        size_t(std::find(ran.begin(), ran.end(), false) - ran.begin());
-    report.work(ran.size());
-    if (missing < mesh.microBatchCount())
-      report.add(text("program '", artifact.programs[program]->name,
-                      "' expects kernels of stage ", stage, ", ",
-                      ppx::EnumNamePhase(phase), ", for each of ",
-                      mesh.microBatchCount(), " micro-batches, got none for ",
-                      "micro-batch ", missing));
-  }
-}
-
 void StageChecker::checkLoads(uint32_t index) {
   const ppx::ArgumentT &argument = *artifact.arguments[index];
   for (const auto &[program, microBatches] : loads[index])
@@ -284,5 +237,4 @@ void checks::checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
     checker.checkEmitters(i);
   for (uint32_t i = 0; i < artifact.arguments.size(); ++i)
     checker.checkLoads(i);
-  checker.checkActions();
 }

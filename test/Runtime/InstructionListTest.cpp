@@ -218,8 +218,8 @@ TEST(Calls, MayNotListMoreThanMemoryHolds) {
   for (int i = 0; i < 1 << 10; ++i)
     addCall(program, 2, -1);
   EXPECT_EQ(checkStructure(artifact).status().message(),
-            "program 'program0', body, call 258 expects calls of all programs "
-            "to list at most 268435456 instructions, slots, waits and queues, "
+            "program 'program0', body, call 130 expects calls of all programs "
+            "to list at most 134217728 instructions, slots, waits and queues, "
             "got more");
 }
 

@@ -95,7 +95,7 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
 
 /// What runs takes memory: by instruction with what it touches and awaits, and
 /// by call and queue.
-constexpr uint64_t kMostListed = uint64_t(1) << 28;
+constexpr uint64_t kMostListed = uint64_t(1) << 27;
 
 /// Checks that the calls of all sections call what exists, and that what they
 /// run fits into memory.

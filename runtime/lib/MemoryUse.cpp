@@ -62,10 +62,8 @@ public:
       : copies(program), current(copies.size(), kNone), hasOne(copies.size()),
         readAt(copies.size(), std::numeric_limits<size_t>::max()) {
     for (uint32_t copy = 0; copy < copies.size(); ++copy) {
-      const bool isHeld = livesThroughStep(copies[copy].slot_class);
-      if (const uint32_t whole = wholeOf(copy); isHeld || whole != copy)
-        hasOne[whole] = true;
-      if (isHeld && wholeOf(copy) == copy)
+      hasOne[copy] = livesThroughStep(copies[copy].slot_class);
+      if (hasOne[copy])
         current[copy] = begin(copy, 0, size - 1);
     }
   }
@@ -75,14 +73,14 @@ public:
       if (access.reads)
         readAt[numberOf(access)] = index;
     for (const SlotAccess &access : accesses) {
-      const uint32_t copy = wholeOf(numberOf(access));
-      const bool isRead = readAt[numberOf(access)] == index;
+      const uint32_t copy = numberOf(access);
+      const bool isRead = readAt[copy] == index;
       if (current[copy] == kNone || (!isRead && !hasOne[copy]))
         current[copy] = begin(copy, index, index);
     }
     std::vector<uint32_t> &its = lives.touched.emplace_back();
     for (const SlotAccess &access : accesses) {
-      its.push_back(current[wholeOf(numberOf(access))]);
+      its.push_back(current[numberOf(access)]);
       SlotLife &life = lives.all[its.back()];
       life.last = std::max(life.last, index);
     }
@@ -95,11 +93,6 @@ private:
 
   uint32_t numberOf(const SlotAccess &access) const {
     return copies.number(access.slot, access.copy);
-  }
-  /// The copy whose bytes these are: itself, or what it is a part of.
-  uint32_t wholeOf(uint32_t copy) const {
-    const int32_t whole = copies[copy].part_of;
-    return whole < 0 ? copy : copies.number(uint32_t(whole), 0);
   }
   uint32_t begin(uint32_t copy, size_t first, size_t last) {
     lives.all.push_back({copies.slotOf(copy), copy, first, last});

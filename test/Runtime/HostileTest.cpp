@@ -244,7 +244,7 @@ ppx::ArtifactT manySlots(uint32_t count) {
   program.automaticWaits = false;
   program.begin(Section::body);
   for (uint32_t i = 0; i < count; ++i)
-    program.run(main, {}, {program.part(whole, 16 * i, "", 16)});
+    program.run(main, {}, {program.slotAt(64 * i, "", 16)});
   for (uint32_t i = 0; i < count; ++i)
     program.run(i % 2 ? other : main, {whole}, {result});
   program.step(main);

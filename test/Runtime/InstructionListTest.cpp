@@ -190,11 +190,6 @@ TEST(Calls, MustBeSound) {
       {[](auto &p) { p.slots[0]->more = {64, 1024}; },
        "program 'program0', slot 0 'x' expects to end within the arena of 144 "
        "bytes, got offset 1024 and 16 bytes"},
-      {[](auto &p) { p.slots[0]->part_of = 0; },
-       "program 'program0', slot 0 'x' expects one copy of a part, got 2"},
-      {[](auto &p) { p.slots[1]->part_of = 0; },
-       "program 'program0', slot 1 'y' expects to be part of a slot of one "
-       "copy that is no part itself, got 'x'"},
       // The second call would overwrite what it reads.
       {[](auto &p) { p.slots[0]->more = {p.slots[1]->offset}; },
        "rank 0, body #3 '0P1 run': expects what it writes apart from its "

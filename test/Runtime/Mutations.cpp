@@ -13,9 +13,9 @@ using namespace pprt::test;
 
 const char *test::nameOf(Mutation mutation) {
   static constexpr const char *kNames[] = {
-      "swap",       "drop", "duplicate", "peer",  "offset", "wait",
-      "count",      "slot", "tag",       "group", "axes",   "queue",
-      "collective", "part", "call",      "copies"};
+      "swap", "drop",  "duplicate",  "peer", "offset",
+      "wait", "count", "slot",       "tag",  "group",
+      "axes", "queue", "collective", "call", "copies"};
   static_assert(std::size(kNames) == kMutations);
   return kNames[size_t(mutation)];
 }
@@ -73,8 +73,6 @@ bool Mutator::apply(Mutation mutation) {
     return changeQueue();
   case Mutation::collective:
     return changeCollective();
-  case Mutation::part:
-    return changePart();
   case Mutation::call:
     return changeCall();
   case Mutation::copies:
@@ -243,24 +241,6 @@ bool Mutator::changeSlot() {
     return false;
   argument = alike[pick(alike.size())];
   return true;
-}
-
-bool Mutator::changePart() {
-  const auto index = uint32_t(pick(program->slots.size()));
-  ppx::SlotT &slot = *program->slots[index];
-  if (slot.part_of >= 0) {
-    slot.part_of = -1;
-    return true;
-  }
-  for (uint32_t whole = 0; whole < index; ++whole) {
-    const ppx::SlotT &other = *program->slots[whole];
-    if (other.part_of < 0 && other.offset <= slot.offset &&
-        slot.offset + slot.bytes <= other.offset + other.bytes) {
-      slot.part_of = int32_t(whole);
-      return true;
-    }
-  }
-  return false;
 }
 
 bool Mutator::changeCopies() {

@@ -32,7 +32,6 @@ enum class Mutation {
   axes,       ///< a group over other axes or stages
   queue,      ///< an instruction in another queue
   collective, ///< another kind, reduction, dimension or target
-  part,       ///< a slot is part of another one, or no longer
   call,       ///< a call is for another micro-batch, elsewhere, or missing
   copies      ///< a slot has another number of copies
 };
@@ -86,7 +85,6 @@ private:
   bool changeAxes();
   bool changeQueue();
   bool changeCollective();
-  bool changePart();
   bool changeCall();
   bool changeCopies();
 

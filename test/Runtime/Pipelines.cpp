@@ -12,9 +12,8 @@ using namespace pprt::test;
 
 /// Elements of every tensor but the gradient.
 static constexpr uint64_t kElements = 12;
-/// The gradient is a bucket of parts that are aligned slots themselves. All of
-/// it is divisible by up to four replicas.
-static constexpr uint64_t kPart = 16, kParts = 3, kBucket = kPart * kParts;
+/// Of the gradient, divisible by up to four replicas, and of a rate.
+static constexpr uint64_t kBucket = 48, kRate = 16;
 
 namespace {
 
@@ -61,7 +60,7 @@ private:
   uint32_t master = 0, weights = 0, gradient = 0, output = 0,
            outputGradient = 0, inputGradient = 0, loss = 0, norm = 0, flag = 0,
            shard = 0;
-  std::vector<uint32_t> residuals, parts;
+  std::vector<uint32_t> residuals, rates;
 };
 
 } // namespace
@@ -85,9 +84,8 @@ void StageWriter::addSlots(ArtifactBuilder &artifact) {
   artifact.hold(shared.master, master);
   weights = program.slot("weights", kElements);
   gradient = program.slot("gradient", kBucket);
-  for (uint64_t i = 0; i < kParts; ++i)
-    parts.push_back(program.part(gradient, kPart * i,
-                                 "gradient part " + std::to_string(i), kPart));
+  for (uint64_t i = 0; i < 3; ++i)
+    rates.push_back(program.slot("rate " + std::to_string(i), kRate));
   const uint32_t inFlight =
       shape.oneForwardOneBackward
           ? std::min(shape.microBatches, shape.stages - stage)
@@ -173,8 +171,8 @@ void StageWriter::update() {
   if (sharded)
     program.collective(collectives, ppx::CollectiveKind_all_gather,
                        shared.replicas, {shard}, {gradient});
-  for (uint32_t part : parts)
-    program.run(compute, {part}, {}, {master});
+  for (uint32_t rate : rates)
+    program.run(compute, {gradient, rate}, {}, {master});
   program.run(compute, {master}, {weights});
 }
 
@@ -188,8 +186,8 @@ void StageWriter::write() {
         .target_group = shared.byStage;
 
   program.begin(Section::body);
-  program.run(compute, {}, {parts[0], parts[1]});
-  program.run(copies, {}, {parts[2]});
+  program.run(compute, {}, {rates[0], rates[1]});
+  program.run(copies, {}, {gradient, rates[2]});
   for (Action action : order()) {
     program.set(action);
     if (action.phase == ppx::Phase_forward)

@@ -56,14 +56,6 @@ uint32_t ProgramBuilder::slot(const std::string &name, uint64_t elements) {
   return slotAt((program.arena_bytes + 63) / 64 * 64, name, elements);
 }
 
-uint32_t ProgramBuilder::part(uint32_t whole, uint64_t first,
-                              const std::string &name, uint64_t elements) {
-  const uint32_t index =
-      slotAt(program.slots[whole]->offset + 4 * first, name, elements);
-  program.slots[index]->part_of = int32_t(whole);
-  return index;
-}
-
 void ProgramBuilder::begin(Section which) {
   section = which;
   accesses.clear();

@@ -50,9 +50,6 @@ public:
   /// Adds `elements` f32 behind all other slots, or at `offset`.
   uint32_t slot(const std::string &name, uint64_t elements);
   uint32_t slotAt(uint64_t offset, const std::string &name, uint64_t elements);
-  /// Adds the `elements` f32 from `first` on of slot `whole` as a part.
-  uint32_t part(uint32_t whole, uint64_t first, const std::string &name,
-                uint64_t elements);
 
   /// Appends the next instructions to this section, under the current action.
   void begin(Section section);

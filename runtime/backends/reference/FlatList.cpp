@@ -57,9 +57,6 @@ ppx::ProgramT reference::writeOut(const ppx::ProgramT &program) {
       result.slots.back()->more.clear();
     }
   }
-  for (const auto &slot : result.slots)
-    if (slot->part_of >= 0)
-      slot->part_of = int32_t(firsts[size_t(slot->part_of)]);
   for (int32_t &slot : result.argument_slots)
     if (slot >= 0)
       slot = int32_t(firsts[size_t(slot)]);

@@ -69,13 +69,14 @@ MemoryWatch::complete(const ppx::InstructionT &instruction) {
       const bool isSum = isWritten(instruction, i);
       note(findings.clobbers,
            writers.read(slot, isSum ? nullptr : &instruction));
+      note(findings.clobbers, writers.readSum(slot, instruction));
     }
   for (size_t i = 0; i < instruction.arguments.size(); ++i)
     if (const uint32_t slot = instruction.arguments[i];
         isWritten(instruction, i)) {
       note(findings.races,
            detector.write(instruction.queue, *program->slots[slot]));
-      writers.write(slot, &instruction);
+      writers.write(slot, &instruction, isRead(instruction, i));
     }
   detector.complete(instruction.queue);
   return findings;

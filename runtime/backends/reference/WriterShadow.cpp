@@ -10,8 +10,23 @@
 using namespace pprt;
 using namespace pprt::reference;
 
-void WriterShadow::write(uint32_t slot, const ppx::InstructionT *instruction) {
+void WriterShadow::write(uint32_t slot, const ppx::InstructionT *instruction,
+                         bool isRead) {
   const ppx::SlotT &s = *program->slots[slot];
+  if (s.bytes == 0)
+    return;
+  const ppx::InstructionT *before = makers[s.offset];
+  const int32_t adds = instruction ? instruction->micro_batch : -1;
+  std::set<int32_t> &its = summands[slot];
+  if (!isRead || adds < 0 || isHeld[slot])
+    its.clear();
+  else if (!its.empty())
+    its.insert(adds);
+  else if (!before || before->micro_batch != adds) {
+    its = {adds};
+    if (before && before->micro_batch >= 0)
+      its.insert(before->micro_batch);
+  }
   std::fill_n(writers.begin() + ptrdiff_t(s.offset), s.bytes, slot);
   std::fill_n(makers.begin() + ptrdiff_t(s.offset), s.bytes, instruction);
 }
@@ -45,6 +60,25 @@ bool WriterShadow::isFor(const ppx::InstructionT &maker,
          maker.micro_batch == reader.micro_batch;
 }
 
+std::string WriterShadow::readSum(uint32_t slot,
+                                  const ppx::InstructionT &instruction) const {
+  size_t all = 1;
+  for (const auto &axis : artifact->axes)
+    all *= axis->kind == ppx::AxisKind_time ? axis->size : 1;
+  const ppx::SlotT &s = *program->slots[slot];
+  const ppx::InstructionT *maker = s.bytes ? makers[s.offset] : nullptr;
+  if (!maker || maker->micro_batch < 0 || maker->opcode == ppx::Opcode_load ||
+      isHeld[slot] || instruction.micro_batch >= 0)
+    return {};
+  std::set<int32_t> its = summands[slot];
+  its.insert(maker->micro_batch);
+  if (its.size() == all)
+    return {};
+  return "reads '" + program->slots[slot]->name + "', which has parts of " +
+         std::to_string(its.size()) + " of " + std::to_string(all) +
+         " micro-batches";
+}
+
 std::string WriterShadow::read(uint32_t slot,
                                const ppx::InstructionT *instruction) const {
   const ppx::SlotT &s = *program->slots[slot];
@@ -52,7 +86,7 @@ std::string WriterShadow::read(uint32_t slot,
     const uint32_t writer = writers[byte];
     if (writer == kNobody)
       return "reads byte " + std::to_string(byte) + ", never written";
-    if (writer != slot && ownerOf(writer) != ownerOf(slot))
+    if (writer != slot)
       return "reads byte " + std::to_string(byte) + " of '" + s.name +
              "', last written through '" + program->slots[writer]->name + "'";
     if (const ppx::InstructionT *maker = makers[byte];

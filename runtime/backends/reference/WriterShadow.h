@@ -15,6 +15,7 @@
 #include "pprt/Ppx.h"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,16 +26,20 @@ public:
   WriterShadow(const ppx::ArtifactT &artifact, const ppx::ProgramT &program)
       : artifact(&artifact), program(&program),
         writers(program.arena_bytes, kNobody), makers(program.arena_bytes),
-        isHeld(program.slots.size()) {
+        isHeld(program.slots.size()), summands(program.slots.size()) {
     for (size_t i = 0; i < artifact.arguments.size(); ++i)
       if (program.argument_slots[i] >= 0)
         isHeld[size_t(program.argument_slots[i])] = true;
   }
 
-  /// `instruction` is null for the host.
-  void write(uint32_t slot, const ppx::InstructionT *instruction);
+  /// `instruction` is null for the host. A running sum is read and written.
+  void write(uint32_t slot, const ppx::InstructionT *instruction,
+             bool isRead = false);
   /// Returns a description of an error in reading `slot` now, or nothing.
   std::string read(uint32_t slot, const ppx::InstructionT *instruction) const;
+  /// The same of a sum that lacks a micro-batch.
+  std::string readSum(uint32_t slot,
+                      const ppx::InstructionT &instruction) const;
 
 private:
   bool areOfOnePart(const ppx::InstructionT &load,
@@ -43,17 +48,13 @@ private:
              uint32_t slot) const;
 
   static constexpr uint32_t kNobody = ~uint32_t(0);
-  /// The slot that owns the memory: the whole of a part, else the slot.
-  uint32_t ownerOf(uint32_t slot) const {
-    const int32_t whole = program->slots[slot]->part_of;
-    return whole >= 0 ? uint32_t(whole) : slot;
-  }
-
   const ppx::ArtifactT *artifact;
   const ppx::ProgramT *program;
   std::vector<uint32_t> writers;                 ///< per byte, a slot
   std::vector<const ppx::InstructionT *> makers; ///< per byte, or null
   std::vector<bool> isHeld; ///< per slot: a parameter's or state's
+  /// Per slot to which different micro-batches have added: these.
+  std::vector<std::set<int32_t>> summands;
 };
 
 } // namespace pprt::reference

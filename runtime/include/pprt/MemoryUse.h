@@ -29,8 +29,7 @@ struct MemoryUse {
 };
 
 /// The first and the last instruction of a body that need a value in a slot. A
-/// slot has a new value where it is written and not read. A slot that has parts
-/// has one for all, and the parts have none.
+/// slot has a new value where it is written and not read.
 struct SlotLife {
   uint32_t slot, copy; ///< the copy's number in SlotCopies
   size_t first, last;

@@ -4,12 +4,12 @@
 //
 // In: a sound structure without races, in which slots share bytes at different
 // times. Out: a finding for each read of a byte that was not written before, or
-// that was last written through another slot. Parts and wholes count as one
-// slot. The host also reads: parameters and states, between sections. What was
-// written for a micro-batch may be read only for that one, or for none, since
-// micro-batches take a slot in turn; what was loaded, for the same part of the
-// input over time. Running sums, which a reader also writes, and parameters and
-// states go from one to the next.
+// that was last written through another slot. The host also reads: parameters
+// and states, between sections. What was written for a micro-batch may be read
+// only for that one, or for none, since micro-batches take a slot in turn; what
+// was loaded, for the same part of the input over time. Running sums, which a
+// reader also writes, and parameters and states go from one to the next. A sum
+// that is read for no micro-batch has a part of each.
 //
 // Visits instructions in any order that respects queues and waits. Without
 // races, all conflicting accesses are ordered, so the last write to a byte is
@@ -24,6 +24,7 @@
 #include "Sections.h"
 
 #include <map>
+#include <set>
 
 using namespace pprt;
 using namespace pprt::checks;
@@ -38,60 +39,52 @@ struct Content {
   std::optional<InstructionRef> writer;
   /// Number of the part of the step that the value is for; 0: for all.
   uint32_t part = 0;
+  /// Whether micro-batches add to it, one after another.
+  bool isSum = false;
 };
 
 /// The arena of one program: intervals of bytes by their last write. A write
-/// makes at most three intervals, and a read visits at most two, because
-/// neighbours of one slot are joined.
+/// makes at most three intervals. It is of all bytes of a copy, so a copy that
+/// has its bytes is one interval.
 class Arena {
 public:
   const SlotCopies copies;
 
   explicit Arena(const ppx::ProgramT &program)
       : copies(program), placeOf(copies.size()),
-        whole(copies.size(), contents.end()), hasParts(copies.size()) {
+        whole(copies.size(), contents.end()) {
     std::map<std::pair<uint64_t, uint64_t>, uint32_t> places;
     for (uint32_t copy = 0; copy < copies.size(); ++copy)
       placeOf[copy] =
           places.try_emplace({copies.offset(copy), copies[copy].bytes}, copy)
               .first->second;
-    for (uint32_t copy = 0; copy < copies.size(); ++copy)
-      if (wholeOf(copy) != copy)
-        hasParts[wholeOf(copy)] = true;
   }
 
   void write(uint32_t copy, std::optional<InstructionRef> writer,
-             uint32_t part = 0);
+             uint32_t part = 0, bool isSum = false);
+  /// The last write of all bytes of a copy that nothing has written over.
+  const Content *find(uint32_t copy) const {
+    const auto here = whole[placeOf[copy]];
+    return here != contents.end() && here->second.copy == copy ? &here->second
+                                                               : nullptr;
+  }
   /// Returns the first contents of `copy` that were not written through it, or
   /// that `isMeant` rejects: null if there are none, and an empty optional for
   /// bytes that were never written.
   template <typename Predicate>
   const std::optional<Content> *findForeign(uint32_t copy, Predicate isMeant);
-  bool areOne(const Content &a, uint32_t copy) const {
-    return wholeOf(a.copy) == wholeOf(copy);
-  }
-
   /// Intervals visited so far, each found in logarithmic time.
   uint64_t operations() const { return visited; }
 
 private:
   using Contents = std::map<uint64_t, Content>; ///< by the first byte
 
-  /// Returns the whole of a part, else the copy itself.
-  uint32_t wholeOf(uint32_t copy) const {
-    const int32_t whole = copies[copy].part_of;
-    return whole < 0 ? copy : copies.number(uint32_t(whole), 0);
-  }
   void splitAt(uint64_t byte);
-  bool isAlone(uint32_t copy) const {
-    return copies[copy].part_of < 0 && !hasParts[copy];
-  }
 
   Contents contents;
   std::vector<uint32_t> placeOf; ///< by copy: the first with the same bytes
   /// By such a copy: the interval that is exactly its bytes, or the end.
   std::vector<Contents::iterator> whole;
-  std::vector<bool> hasParts; ///< by copy
   std::optional<Content> foreign;
   uint64_t visited = 0;
 };
@@ -123,6 +116,10 @@ private:
     return part ? part : part = numberOf({microBatch});
   }
   bool isFor(const Content &content, const Instruction &reader);
+  /// Notes what `instruction` adds; returns whether its result is a sum.
+  bool addToSum(uint32_t copy, const Instruction &instruction);
+  void checkSum(const InstructionRef &ref, const Instruction &instruction,
+                uint32_t copy);
   Instruction instructionAt(const InstructionRef &ref) const {
     return ranks.instructionsOf(number, ref.section)[ref.index];
   }
@@ -138,6 +135,8 @@ private:
   std::map<std::vector<int64_t>, uint32_t> parts;
   std::vector<uint32_t> partsOf; ///< of few micro-batches; 0: not known yet
   static constexpr size_t kFew = 1 << 16;
+  /// By copy that is a sum: the micro-batches that it has a part of.
+  std::map<uint32_t, std::set<int32_t>> sums;
   /// The slots of parameters and states; by slot, whether it is one.
   std::vector<uint32_t> kept;
   std::vector<bool> isKept;
@@ -158,13 +157,13 @@ void Arena::splitAt(uint64_t byte) {
 }
 
 void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
-                  uint32_t part) {
+                  uint32_t part, bool isSum) {
   uint64_t begin = copies.offset(copy), end = begin + copies[copy].bytes;
   if (begin == end)
     return;
   const auto here = whole[placeOf[copy]];
-  if (here != contents.end() && isAlone(copy)) {
-    here->second = {end, copy, writer, part};
+  if (here != contents.end()) {
+    here->second = {end, copy, writer, part, isSum};
     return;
   }
   splitAt(begin);
@@ -174,51 +173,35 @@ void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
     whole[placeOf[next->second.copy]] = contents.end();
     next = contents.erase(next);
   }
-  if (isAlone(copy)) {
-    whole[placeOf[copy]] =
-        contents.insert({begin, {end, copy, writer, part}}).first;
-    return;
-  }
-  if (next != contents.end() && next->first == end &&
-      areOne(next->second, copy) && next->second.part == part) {
-    end = next->second.end;
-    next = contents.erase(next);
-  }
-  if (next != contents.begin())
-    if (auto before = std::prev(next); before->second.end == begin &&
-                                       areOne(before->second, copy) &&
-                                       before->second.part == part) {
-      begin = before->first;
-      contents.erase(before);
-    }
-  contents[begin] = {end, copy, writer, part};
+  whole[placeOf[copy]] =
+      contents.insert({begin, {end, copy, writer, part, isSum}}).first;
 }
 
 template <typename Predicate>
 const std::optional<Content> *Arena::findForeign(uint32_t copy,
                                                  Predicate isMeant) {
+  ++visited;
+  const uint64_t begin = copies.offset(copy), end = begin + copies[copy].bytes;
+  if (begin == end)
+    return nullptr;
   if (const auto here = whole[placeOf[copy]]; here != contents.end()) {
-    ++visited;
-    if (areOne(here->second, copy) && isMeant(here->second))
+    if (here->second.copy == copy && isMeant(here->second))
       return nullptr;
     foreign = here->second;
     return &foreign;
   }
-  uint64_t at = copies.offset(copy);
-  const uint64_t end = at + copies[copy].bytes;
-  while (at < end) {
+  // Another has taken some of its bytes: finds the first of these.
+  for (uint64_t at = begin; at < end; at = foreign->end) {
     ++visited;
-    auto content = contents.upper_bound(at);
     foreign.reset();
+    auto content = contents.upper_bound(at);
     if (content == contents.begin() || (--content)->second.end <= at)
-      return &foreign;
-    if (!areOne(content->second, copy) || !isMeant(content->second)) {
-      foreign = content->second;
-      return &foreign;
-    }
-    at = content->second.end;
+      break;
+    foreign = content->second;
+    if (foreign->copy != copy)
+      break;
   }
-  return nullptr;
+  return &foreign;
 }
 
 ContentCheck::ContentCheck(const Ranks &ranks, uint32_t number,
@@ -244,7 +227,7 @@ ContentCheck::whatIsThere(uint32_t copy,
   std::string by = "the host";
   if (const auto &writer = foreign->writer)
     by = describe(*writer, instructionAt(*writer));
-  if (arena.areOne(*foreign, copy))
+  if (foreign->copy == copy)
     return text("expects what is written for its own micro-batch, got what ",
                 by, " wrote");
   return text("expects bytes last written through it, got what ", by,
@@ -278,10 +261,54 @@ bool ContentCheck::isFor(const Content &content, const Instruction &reader) {
          partOverTime(mesh, argument, reader.microBatch());
 }
 
+/// A kernel may also work in place, within one micro-batch.
+bool ContentCheck::addToSum(uint32_t copy, const Instruction &instruction) {
+  const Content *before = arena.find(copy);
+  if (!before || instruction.microBatch() < 0 ||
+      isKept[arena.copies.slotOf(copy)])
+    return false;
+  if (!before->isSum) {
+    const int32_t first =
+        before->writer ? instructionAt(*before->writer).microBatch() : -1;
+    if (first == instruction.microBatch())
+      return false;
+    sums[copy].clear();
+    if (first >= 0)
+      sums[copy].insert(first);
+  }
+  sums[copy].insert(instruction.microBatch());
+  return true;
+}
+
+/// A value that only one micro-batch has written is a sum that lacks the
+/// others.
+void ContentCheck::checkSum(const InstructionRef &ref,
+                            const Instruction &instruction, uint32_t copy) {
+  const Content *content = arena.find(copy);
+  if (!content || content->part == 0 || instruction.microBatch() >= 0)
+    return;
+  const Instruction writer = instructionAt(*content->writer);
+  if (writer->opcode == ppx::Opcode_load)
+    return;
+  const std::set<int32_t> parts =
+      content->isSum ? sums.at(copy) : std::set<int32_t>{writer.microBatch()};
+  if (parts.size() == mesh.microBatchCount())
+    return;
+  int32_t missing = 0;
+  while (parts.count(missing))
+    ++missing;
+  report.add(ref, instruction,
+             text("reads '", arena.copies[copy].name,
+                  "'; expects a sum over all ", mesh.microBatchCount(),
+                  " micro-batches, got none of micro-batch ", missing));
+}
+
 void ContentCheck::visit(const InstructionRef &ref,
                          const Instruction &instruction,
                          const std::vector<SlotAccess> &accesses) {
   report.work(accesses.size());
+  if (report.full())
+    return;
   const auto copyOf = [&](const SlotAccess &access) {
     return arena.copies.number(access.slot, access.copy);
   };
@@ -295,9 +322,14 @@ void ContentCheck::visit(const InstructionRef &ref,
         report.add(ref, instruction,
                    text("reads '", program.slots[access.slot]->name, "'; ",
                         whatIsThere(copyOf(access), *foreign)));
+      else
+        checkSum(ref, instruction, copyOf(access));
   for (const SlotAccess &access : accesses)
-    if (access.writes)
-      arena.write(copyOf(access), ref, partWrittenBy(instruction, access.slot));
+    if (access.writes) {
+      const uint32_t copy = copyOf(access);
+      const bool isSum = access.reads && addToSum(copy, instruction);
+      arena.write(copy, ref, partWrittenBy(instruction, access.slot), isSum);
+    }
 }
 
 void ContentCheck::checkSection(Section section) {

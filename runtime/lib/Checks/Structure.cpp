@@ -76,8 +76,6 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
     fail(text("expects the bytes of its shape, ",
               bytes ? std::to_string(*bytes) : "2^63 or more", ", got ",
               slot.bytes));
-  if (!slot.more.empty() && slot.part_of != -1)
-    fail(text("expects one copy of a part, got ", slot.more.size() + 1));
   const uint64_t alignment = alignmentOf(slot.slot_class);
   for (uint32_t copy = 0; copy <= slot.more.size(); ++copy) {
     report.work(1);
@@ -156,27 +154,6 @@ static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
   }
 }
 
-/// Checks that a part lies within an earlier slot that is whole.
-static void checkPart(const ppx::ProgramT &program, size_t index,
-                      FindingList &report) {
-  const ppx::SlotT &part = *program.slots[index];
-  if (part.part_of == -1)
-    return;
-  auto fail = [&](const auto &...message) {
-    report.add(text("program '", program.name, "', slot ", index, " '",
-                    part.name, "' expects to be part of ", message...));
-  };
-  if (part.part_of < 0 || size_t(part.part_of) >= index)
-    return fail("an earlier slot or of none (-1), got ", part.part_of);
-  const ppx::SlotT &whole = *program.slots[size_t(part.part_of)];
-  if (whole.part_of != -1 || !whole.more.empty())
-    return fail("a slot of one copy that is no part itself, got '", whole.name,
-                "'");
-  if (part.offset < whole.offset || whole.bytes < part.bytes ||
-      part.offset - whole.offset > whole.bytes - part.bytes)
-    fail("a slot that contains it, got '", whole.name, "'");
-}
-
 /// An arena is allocated whole, so it ends with its last slot.
 static void checkArena(const ppx::ProgramT &program, FindingList &report) {
   uint64_t end = 0;
@@ -194,7 +171,6 @@ static void checkSlotsAndQueues(const ppx::ProgramT &program,
   for (size_t i = 0; i < program.slots.size(); ++i) {
     report.work(1 + program.slots[i]->shape.size());
     checkSlot(program, i, report);
-    checkPart(program, i, report);
   }
   if (report.empty())
     checkArena(program, report);

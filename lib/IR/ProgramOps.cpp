@@ -97,6 +97,26 @@ static LogicalResult verifyInstruction(Operation &op, int64_t slots,
   return success();
 }
 
+/// Checks that a routine's instructions wait for its own (program_c2).
+static LogicalResult verifyOwnWaits(Region &routine, int64_t queues) {
+  SmallVector<int64_t> counts(queues);
+  for (Operation &op : routine.getOps())
+    ++counts[op.getAttrOfType<IntegerAttr>("queue").getInt()];
+  for (Operation &op : routine.getOps()) {
+    ArrayRef<int64_t> waits =
+        op.getAttrOfType<DenseI64ArrayAttr>("waits").asArrayRef();
+    for (size_t index = 0; index < waits.size(); index += 2)
+      if (const int64_t most = counts[waits[index]];
+          waits[index + 1] < 1 || waits[index + 1] > most)
+        return op.emitOpError()
+               << "expects to wait for an instruction of the routine, of which "
+                  "queue "
+               << waits[index] << " has " << most << ", got number "
+               << waits[index + 1] << " (program_c2)";
+  }
+  return success();
+}
+
 /// `sizes` are those of the routines, by name (program_c4).
 static LogicalResult
 verifyCall(CallOp call, const llvm::StringMap<int64_t> &sizes, int64_t queues) {
@@ -168,7 +188,8 @@ LogicalResult ProgramOp::verifyRegions() {
     if (failed(verifyList(routine.getBody(), "an instruction of routines",
                           [](Operation &op) {
                             return isInstruction(op) && !isa<StepOp>(op);
-                          })))
+                          })) ||
+        failed(verifyOwnWaits(routine.getBody(), queues)))
       return failure();
   }
   for (Region *section : {&getSetup(), &getTeardown()})
@@ -179,9 +200,15 @@ LogicalResult ProgramOp::verifyRegions() {
             return isInstruction(op) || isa<CallOp>(op);
           })))
     return failure();
-  for (auto call : getBody().getOps<CallOp>())
+  llvm::DenseSet<std::pair<StringAttr, int64_t>> calls;
+  for (auto call : getBody().getOps<CallOp>()) {
     if (failed(verifyCall(call, sizes, queues)))
       return failure();
+    if (!calls.insert({call.getRoutineAttr(), call.getMicroBatch()}).second)
+      return call.emitOpError() << "expects one call of \"" << call.getRoutine()
+                                << "\" for micro-batch " << call.getMicroBatch()
+                                << ", got another (program_c4)";
+  }
   return success();
 }
 

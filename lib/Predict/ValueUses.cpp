@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// One walk over the body finds, for each slot that is live at the peak, the
-// instruction that wrote its value and the one that reads it last.
+// One walk over the body finds, for each value that is live at the peak, the
+// instruction that wrote it and the one that reads it last.
 //
 //===----------------------------------------------------------------------===//
 #include "ValueUses.h"

@@ -283,10 +283,14 @@ ArtifactBuilder::convert(Operation &op) {
 /// leaves those for the routine itself, as it counts. The call has the others.
 static void takeWaits(ppx::RoutineT &routine, ArrayRef<int64_t> before,
                       ppx::CallT &call) {
+  SmallVector<int64_t> end(before);
+  for (const auto &instruction : routine.instructions)
+    ++end[instruction->queue];
   for (auto [number, instruction] : llvm::enumerate(routine.instructions)) {
     std::vector<ppx::Wait> own;
     for (ppx::Wait wait : instruction->waits)
-      if (wait.count() > before[wait.queue()])
+      if (wait.count() > before[wait.queue()] &&
+          wait.count() <= end[wait.queue()])
         own.emplace_back(wait.queue(), wait.count() - before[wait.queue()]);
       else
         call.waits.emplace_back(number, wait.queue(), wait.count());
@@ -308,22 +312,27 @@ ArtifactBuilder::addRoutine(llvm::iterator_range<Block::iterator> ops,
   return uint32_t(program.routines.size() - 1);
 }
 
-/// Instructions between two calls are a routine that is called once.
+/// Instructions between two calls are a routine that is called once. Routines
+/// that nothing calls are left out.
 LogicalResult ArtifactBuilder::addBody(ProgramOp from, ppx::ProgramT &program) {
   const ProgramList list(from);
-  llvm::DenseMap<StringAttr, uint32_t> routines; // by name
-  for (auto routine : from.getRoutines().getOps<RoutineOp>()) {
-    FailureOr<uint32_t> number = addRoutine(routine.getBody().front(), program);
-    if (failed(number))
-      return failure();
-    routines[routine.getNameAttr()] = *number;
-  }
+  llvm::DenseMap<StringAttr, RoutineOp> routines; // by name
+  llvm::DenseMap<StringAttr, uint32_t> numbers;   // of those called
+  for (auto routine : from.getRoutines().getOps<RoutineOp>())
+    routines[routine.getNameAttr()] = routine;
   Block &body = from.getBody().front();
   unsigned entry = 0;
   for (auto next = body.begin(); next != body.end();) {
     auto call = std::make_unique<ppx::CallT>();
     if (auto op = dyn_cast<CallOp>(*next)) {
-      call->routine = routines.lookup(op.getRoutineAttr());
+      const auto [number, isFirst] =
+          numbers.try_emplace(op.getRoutineAttr(), program.routines.size());
+      if (isFirst) {
+        RoutineOp routine = routines.lookup(op.getRoutineAttr());
+        if (failed(addRoutine(routine.getBody().front(), program)))
+          return failure();
+      }
+      call->routine = number->second;
       call->micro_batch = op.getMicroBatch();
       ArrayRef<int64_t> waits = op.getWaits();
       for (size_t i = 0; i < waits.size(); i += 3)

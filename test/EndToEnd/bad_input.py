@@ -362,7 +362,7 @@ def cases():
     yield run("no artifact", 14, "missing.ppx", "missing.ppx")
     for name in ("short", "empty", "text"):
         yield run(f"{name} artifact", 3, f"{name}.ppx|expects", f"{name}.ppx")
-    yield run("an artifact of a terabyte", 3, "sparse.ppx|format PPXB", "sparse.ppx")
+    yield run("an artifact of a terabyte", 3, "sparse.ppx|format PPXC", "sparse.ppx")
     yield run("an artifact of an older version", 3, "old.ppx|PPX2|--emit=ppx", "old.ppx")
     yield Case("more memory than there is", 4, ["out of memory"], ["pp-run", "sparse.mlir"],
                memory=1 << 30)

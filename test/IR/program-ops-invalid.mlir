@@ -402,3 +402,34 @@ pp.program @slot_c3_below ranks [0] arena 64 slots {
 } body {
 } teardown {
 }
+
+// -----
+
+pp.program @program_c2_own_waits ranks [0] arena 64 slots {
+  pp.slot "x" activation at 0 : tensor<i32>
+} queues {
+  pp.queue "compute" compute
+} routines {
+  pp.routine "0F" {
+    // expected-error@+1 {{expects to wait for an instruction of the routine, of which queue 0 has 1, got number 2 (program_c2)}}
+    pp.flag [0] on 0 after [0, 2] as forward 0
+  }
+} setup {
+} body {
+} teardown {
+}
+
+// -----
+
+pp.program @program_c4_calls ranks [0] arena 64 slots {
+} queues {
+} routines {
+  pp.routine "0F" {
+  }
+} setup {
+} body {
+  pp.call "0F" for 1 after []
+  // expected-error@+1 {{expects one call of "0F" for micro-batch 1, got another (program_c4)}}
+  pp.call "0F" for 1 after []
+} teardown {
+}

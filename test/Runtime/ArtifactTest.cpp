@@ -150,13 +150,13 @@ TEST_F(Artifact, OtherFormatsAndTruncatedFiles) {
             path + ": expects an artifact, got a file of 3 bytes");
   std::ofstream(path) << "a text of some length";
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects an artifact of format PPXB, got another kind of "
+            path + ": expects an artifact of format PPXC, got another kind of "
                    "file");
   // Earlier versions began with the place of FlatBuffers' root.
   std::ofstream(path) << std::string("\x1c\0\0\0PPX2", 8)
                       << std::string(100, 'x');
   EXPECT_EQ(loadArtifact(path).status().message(),
-            path + ": expects an artifact of format PPXB, got one of format "
+            path + ": expects an artifact of format PPXC, got one of format "
                    "PPX2, by another version of pp; make it again from its "
                    "module, with pp-opt --emit=ppx");
   std::vector<uint8_t> bytes = packArtifact(sample());

@@ -65,7 +65,7 @@ static std::string print(const InstructionList &list) {
   return text;
 }
 
-// The example of the header.
+// The example of the header: x is slot 4, compute queue 0, send queue 1.
 TEST(InstructionList, UnfoldsCalls) {
   ppx::ProgramT program = twoQueues(6);
   program.slots[4]->more = {64};
@@ -81,6 +81,25 @@ TEST(InstructionList, UnfoldsCalls) {
   EXPECT_TRUE(InstructionList(program, Section::setup).empty());
 }
 
+/// `flat` has one call, and its slots one copy.
+static void expectSame(const InstructionList &view, const InstructionList &flat,
+                       const ppx::ProgramT &written) {
+  ASSERT_EQ(view.size(), flat.size());
+  for (size_t i = 0; i < flat.size(); ++i) {
+    SCOPED_TRACE("instruction " + std::to_string(i));
+    EXPECT_EQ(view[i].microBatch(), flat[i]->micro_batch);
+    const ppx::SlotT &slot = *written.slots[flat[i]->arguments[0]];
+    EXPECT_EQ(view[i].offset(0), slot.offset);
+    EXPECT_EQ(view[i].slot(0).name, slot.name);
+    const std::vector<ppx::Wait> waits = view.waits(i);
+    ASSERT_EQ(waits.size(), flat[i]->waits.size());
+    for (size_t wait = 0; wait < waits.size(); ++wait) {
+      EXPECT_EQ(waits[wait].queue(), flat[i]->waits[wait].queue());
+      EXPECT_EQ(waits[wait].count(), flat[i]->waits[wait].count());
+    }
+  }
+}
+
 TEST(InstructionList, IsWhatTheReferenceWritesOut) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     std::mt19937_64 random(seed);
@@ -88,6 +107,7 @@ TEST(InstructionList, IsWhatTheReferenceWritesOut) {
     ppx::ProgramT program = twoQueues(12);
     for (const auto &slot : program.slots) {
       slot->offset = random();
+      slot->name = std::to_string(slot->offset);
       slot->more.resize(pick(5));
       for (uint64_t &offset : slot->more)
         offset = random();
@@ -98,29 +118,34 @@ TEST(InstructionList, IsWhatTheReferenceWritesOut) {
         slot = pick(12);
       addRoutine(program, slots);
     }
-    for (uint32_t call = 0; call < 8; ++call) {
+    for (uint32_t call = 0; call < 12; ++call) {
       const uint32_t routine = pick(3);
       ppx::CallT &its = addCall(program, routine, int32_t(pick(9)) - 1);
       for (uint32_t i = 0; i < program.routines[routine]->instructions.size();
            ++i)
         if (pick(3) == 0)
           its.waits.emplace_back(i, pick(2), pick(9));
-    }
-    const InstructionList view(program, Section::body);
-    const ppx::ProgramT written = reference::writeOut(program);
-    const auto &flat = written.routines[1]->instructions;
-    ASSERT_EQ(view.size(), flat.size());
-    for (size_t i = 0; i < flat.size(); ++i) {
-      SCOPED_TRACE(std::to_string(seed) + ", instruction " + std::to_string(i));
-      EXPECT_EQ(view[i].microBatch(), flat[i]->micro_batch);
-      EXPECT_EQ(view[i].offset(0),
-                written.slots[flat[i]->arguments[0]]->offset);
-      const std::vector<ppx::Wait> waits = view.waits(i);
-      ASSERT_EQ(waits.size(), flat[i]->waits.size());
-      for (size_t wait = 0; wait < waits.size(); ++wait) {
-        EXPECT_EQ(waits[wait].queue(), flat[i]->waits[wait].queue());
-        EXPECT_EQ(waits[wait].count(), flat[i]->waits[wait].count());
+      auto &section = callsOf(program, kSections[pick(3)]);
+      if (&section != &program.body) {
+        section.push_back(std::move(program.body.back()));
+        program.body.pop_back();
       }
+    }
+    for (uint32_t argument = 0; argument < 3; ++argument)
+      program.argument_slots.push_back(int32_t(pick(13)) - 1);
+    const ppx::ProgramT written = reference::writeOut(program);
+    for (size_t argument = 0; argument < 3; ++argument) {
+      const int32_t slot = program.argument_slots[argument],
+                    now = written.argument_slots[argument];
+      ASSERT_EQ(slot < 0, now < 0);
+      if (slot >= 0)
+        EXPECT_EQ(written.slots[size_t(now)]->offset,
+                  program.slots[size_t(slot)]->offset);
+    }
+    for (Section section : kSections) {
+      SCOPED_TRACE(std::to_string(seed) + ", " + sectionName(section));
+      expectSame(InstructionList(program, section),
+                 InstructionList(written, section), written);
     }
   }
 }
@@ -182,8 +207,17 @@ TEST(Calls, MustBeSound) {
          p.routines[0]->instructions[1]->waits = {ppx::Wait(0, ~uint32_t(0))};
        },
        "rank 0, body #1 '0P0 run': expects to wait for one of the "
-       "instructions of queue 'main' in this section, numbered 1 to 5, got "
+       "instructions of queue 'main' in this routine, numbered 1 to 2, got "
        "number 4294967295"},
+      // The section has five.
+      {[](auto &p) {
+         p.routines[0]->instructions[0]->waits = {ppx::Wait(0, 3)};
+       },
+       "rank 0, body #0 '0P0 run': expects to wait for one of the "
+       "instructions of queue 'main' in this routine, numbered 1 to 2, got "
+       "number 3"},
+      {[](auto &p) { p.routines.push_back(std::make_unique<ppx::RoutineT>()); },
+       "program 'program0' expects calls of routine 2, got none"},
       {[](auto &p) { p.slots[0]->more = {32}; },
        "program 'program0', slot 0 'x' expects an offset aligned to 64, got "
        "32"},
@@ -203,19 +237,46 @@ TEST(Calls, MustBeSound) {
   }
 }
 
-// 2^30 accesses, written in some kilobytes.
-TEST(Calls, MayNotListMoreThanMemoryHolds) {
+/// A routine of 2^16 instructions, each changed, that is called 2^10 times.
+template <typename Change> static std::string longList(Change change) {
   ppx::ArtifactT artifact = twoCalls();
   ppx::ProgramT &program = *artifact.programs[0];
-  addRoutine(program, std::vector<uint32_t>(1 << 10, 0));
+  addRoutine(program, std::vector<uint32_t>(1 << 16, 0));
   for (auto &instruction : program.routines.back()->instructions)
-    instruction->arguments.resize(1 << 10);
+    instruction->waits.clear();
   for (int i = 0; i < 1 << 10; ++i)
     addCall(program, 2, -1);
-  EXPECT_EQ(checkStructure(artifact).status().message(),
-            "program 'program0', body, call 130 expects calls of all programs "
-            "to list at most 134217728 instructions, slots, waits and queues, "
-            "got more");
+  change(program);
+  const std::string found = checkStructure(artifact).status().message();
+  return found.substr(0, found.find('\n'));
+}
+
+// Some kilobytes may list more than memory holds, or time suffices for.
+TEST(Calls, MayNotListTooMuch) {
+  const auto tooLong = [](int call) {
+    return "program 'program0', body, call " + std::to_string(call) +
+           " expects calls of all programs to list at most 134217728 "
+           "instructions, slots, waits and queues, got more";
+  };
+  const auto forEach = [](ppx::ProgramT &program, auto change) {
+    for (auto &instruction : program.routines.back()->instructions)
+      change(*instruction);
+  };
+  EXPECT_EQ(longList([&](ppx::ProgramT &program) {
+              forEach(program, [](auto &its) { its.arguments.resize(7); });
+            }),
+            tooLong(258));
+  EXPECT_EQ(longList([&](ppx::ProgramT &program) {
+              forEach(program, [](auto &its) { its.waits.resize(14); });
+            }),
+            tooLong(130));
+  EXPECT_EQ(longList([&](ppx::ProgramT &program) {
+              while (program.queues.size() < 1 << 8)
+                program.queues.push_back(std::make_unique<ppx::QueueT>());
+            }),
+            "program 'program0', body, call 34 expects instructions of all "
+            "programs, each times the queues of its program, to be at most "
+            "536870912, got more");
 }
 
 // A sum would have a micro-batch twice.

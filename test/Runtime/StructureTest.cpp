@@ -335,6 +335,13 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) { a.programs[0]->argument_slots[0] = 99; },
              "argument 'master' expects -1 or one of 15 slots of program "
              "'program0', got 99"},
+        Case{"slotCopies",
+             [](auto &a) {
+               ppx::ProgramT &program = *a.programs[0];
+               program.slots[size_t(program.argument_slots[0])]->more = {0};
+             },
+             "argument 'master' expects a slot of one copy in program "
+             "'program0', got 2"},
         Case{"slotSize",
              [](auto &a) { a.arguments[0]->sharding[0]->axes = {1}; },
              "argument 'master' expects a slot of 24 bytes f32 in program "
@@ -438,12 +445,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"waitForNothing",
              [](auto &a) { body(a)[0]->waits = {ppx::Wait(2, 0)}; },
              "rank 0, body #0 '0P run': expects to wait for one of the "
-             "instructions of queue 'send' in this section, numbered 1 to "
+             "instructions of queue 'send' in this routine, numbered 1 to "
              "2, got number 0"},
         Case{"waitForMoreThanThereAre",
              [](auto &a) { body(a)[0]->waits = {ppx::Wait(2, 3)}; },
              "rank 0, body #0 '0P run': expects to wait for one of the "
-             "instructions of queue 'send' in this section, numbered 1 to "
+             "instructions of queue 'send' in this routine, numbered 1 to "
              "2, got number 3"},
         Case{"slot", [](auto &a) { body(a)[0]->arguments = {99}; },
              "rank 0, body #0 '0P run': expects slots below 15, got 99"},

@@ -24,9 +24,9 @@ def PP_ProgramOp : PP_Op<"program", [Symbol, NoTerminator, NoRegionArguments]> {
     the symbol keeps the function alive.
     Constraints:
     - (program_c1) `slots` holds slots, `queues` queues, `routines` routines of instructions, every section instructions, and `body` calls, too.
-    - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count of 32 bits; an instruction of a routine has no micro-batch.
+    - (program_c2) instructions name slots and queues that exist; waits are pairs of a queue and a count of 32 bits; an instruction of a routine has no micro-batch and waits for others of the routine.
     - (program_c3) send, recv, load and emit name one slot, copy two, step none, flag at least one, collective as many to read as to write.
-    - (program_c4) routines have names of their own; a call has that of one, a micro-batch that a schedule may have, and for its waits, instruction by instruction, instructions and queues that exist.
+    - (program_c4) routines have names of their own; a call has that of one, a micro-batch that a schedule may have and no other call of the routine has, and for its waits, instruction by instruction, instructions and queues that exist.
     - (program_c5) there are at most 1024 queues.
 
     ```mlir
@@ -91,8 +91,9 @@ def PP_QueueOp : PP_Op<"queue", [HasParent<"ProgramOp">]> {
 def PP_RoutineOp : PP_Op<"routine", [HasParent<"ProgramOp">, NoTerminator, NoRegionArguments]> {
   let summary = "instructions that a body runs for several micro-batches";
   let description = [{
-    Its instructions have no micro-batch of their own, but that of the call, and
-    its counts of waits begin with the call.
+    Its instructions have no micro-batch of their own, but that of the call. They
+    wait for each other: counts begin with the call, which has the other waits.
+    A micro-batch runs a routine once: what it adds to a sum is not added twice.
 
     ```mlir
     pp.routine "1F" {

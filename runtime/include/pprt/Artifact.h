@@ -29,7 +29,7 @@
 namespace pprt {
 
 /// Bytes 4 to 7 of a file. Files with other bytes are for other builds.
-constexpr char kArtifactIdentifier[] = "PPXB";
+constexpr char kArtifactIdentifier[] = "PPXC";
 
 /// Which image of a file to take.
 struct ImageChoice {

@@ -30,12 +30,12 @@
 // upon. A member has waited for everything it receives, so the bits are the
 // same.
 //
-// Each check takes time linear in the instructions of distinct programs, their
-// arguments and waits (times the few queues of a rank and a logarithm for the
-// order on memory), and in the members of groups; where ranks of one program
-// meet ranks of different ones, as if they had programs of their own. Only
-// refused artifacts are examined rank by rank. CheckResult::operations counts
-// the elementary steps taken, so that tests need no clock.
+// Each check takes time linear in the instructions that distinct programs run,
+// their arguments and waits (times the few queues of a rank and a logarithm for
+// the order on memory), and in the members of groups; where ranks of one
+// program meet ranks of different ones, as if they had programs of their own.
+// Only refused artifacts are examined rank by rank. CheckResult::operations
+// counts the elementary steps taken, so that tests need no clock.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_CHECKS_H
@@ -55,7 +55,7 @@ enum class FindingKind {
   memory,    ///< the arena exceeds the device's memory
   race,      ///< two accesses to the same bytes without an order
   clobber,   ///< a read of bytes not written, or last through another slot, or
-             ///< loaded for another micro-batch
+             ///< for another micro-batch, or of a sum that lacks one
   mismatch,  ///< the two ends of a transfer, or members of a group, disagree
   deadlock   ///< a cycle of instructions that wait for each other
 };

@@ -1,5 +1,4 @@
-//===- InstructionList.h - the instructions of a section as they run -* C++
-//-*-//
+//===- InstructionList.h - a section as it runs -----------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -12,8 +11,8 @@
 //   list     run x copy 0, send x copy 0 after compute 1,
 //            run x copy 1, send x copy 1 after compute 2
 //
-// The list is a view: it takes 8 bytes for each instruction that runs. The
-// program must outlive it, and its instructions.
+// The list is a view: it takes 8 bytes for each instruction that runs, and 4
+// for each call and queue. The program must outlive it, and its instructions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PPRT_INSTRUCTIONLIST_H
@@ -119,12 +118,18 @@ public:
 
   /// Instructions that differ only in the call have one number.
   uint32_t numberOf(size_t index) const { return items[index].number; }
+  uint32_t routineOf(size_t index) const {
+    return callAt(items[index]).routine;
+  }
   size_t numberCount() const { return written.size(); }
 
   /// Calls `visit(queue, count)` for each wait of an instruction, with counts
   /// from the begin of the section on.
   template <typename Visitor>
   void forEachWait(size_t index, Visitor visit) const;
+  /// The same for those that only this call has.
+  template <typename Visitor>
+  void forEachCallWait(size_t index, Visitor visit) const;
   /// Returns the same.
   std::vector<ppx::Wait> waits(size_t index) const;
 
@@ -177,6 +182,12 @@ void InstructionList::forEachWait(size_t index, Visitor visit) const {
           uint32_t(std::min<uint64_t>(base + wait.count(),
                                       std::numeric_limits<uint32_t>::max())));
   }
+  forEachCallWait(index, visit);
+}
+
+template <typename Visitor>
+void InstructionList::forEachCallWait(size_t index, Visitor visit) const {
+  const Item &item = items[index];
   const ppx::CallT &call = callAt(item);
   if (call.waits.empty())
     return;

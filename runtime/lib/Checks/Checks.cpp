@@ -63,21 +63,53 @@ template <typename Check> static CheckResult checkWith(const Check &check) {
   return result;
 }
 
+void checks::checkEach(
+    const CheckOptions &options, size_t count, FindingList &report,
+    const std::function<void(size_t, FindingList &)> &check) {
+  struct One {
+    std::vector<Finding> findings;
+    uint64_t operations = 0;
+    bool lacksMemory = false;
+  };
+  std::vector<One> all(count);
+  const auto checkOne = [&](size_t number) {
+    One &its = all[number];
+    its.lacksMemory = !orOutOfMemory([&] {
+                         FindingList list(report.kindOfAll(), its.operations);
+                         check(number, list);
+                         its.findings = list.take();
+                         return Status();
+                       }).ok();
+  };
+  if (options.forEach)
+    options.forEach(count, checkOne);
+  else
+    for (size_t number = 0; number < count; ++number)
+      checkOne(number);
+  for (One &its : all) {
+    report.work(its.operations);
+    if (its.lacksMemory)
+      throw std::bad_alloc();
+    report.append(std::move(its.findings));
+  }
+}
+
 static void checkStructureInto(const ppx::ArtifactT &artifact,
+                               const CheckOptions &options,
                                CheckResult &result) {
   FindingList report(FindingKind::structure, result.operations);
-  checkArtifactStructure(artifact, report);
+  checkArtifactStructure(artifact, options, report);
   result.findings = report.take();
 }
 
 CheckResult pprt::checkStructure(const ppx::ArtifactT &artifact) {
   return checkWith(
-      [&](CheckResult &result) { checkStructureInto(artifact, result); });
+      [&](CheckResult &result) { checkStructureInto(artifact, {}, result); });
 }
 
-/// Moves the findings of `report` to the end of `result`.
-static void append(CheckResult &result, FindingList &report) {
-  for (Finding &finding : report.take())
+/// Moves findings to the end of those of `result`.
+static void append(CheckResult &result, std::vector<Finding> findings) {
+  for (Finding &finding : findings)
     result.findings.push_back(std::move(finding));
 }
 
@@ -90,8 +122,8 @@ static void checkCommunication(const Ranks &ranks, const RankClasses &classes,
       matchCommunication(ranks, classes, mismatches);
   if (mismatches.empty())
     checkDeadlock(ranks, classes, matched, deadlocks);
-  append(result, mismatches);
-  append(result, deadlocks);
+  append(result, mismatches.take());
+  append(result, deadlocks.take());
 }
 
 /// Returns the number of instructions of all speakers.
@@ -107,12 +139,13 @@ static uint64_t countInstructions(const Ranks &ranks,
 /// Limit of the speakers' instructions, each of which takes memory below: a
 /// fixed number, or a small multiple of the programs' instructions.
 static uint64_t mostInstructions(const Ranks &ranks) {
+  constexpr uint64_t most = uint64_t(1) << 27;
   uint64_t count = uint64_t(1) << 18;
   for (uint32_t program = 0; program < ranks.artifact.programs.size();
        ++program)
     for (Section section : kSections)
       count += 4 * ranks.instructionsOf(program, section).size();
-  return count;
+  return std::min(count, most);
 }
 
 /// Checks one rank per class first. If that finds something, checks every rank
@@ -126,7 +159,7 @@ static void checkCommunication(const Ranks &ranks, CheckResult &result) {
         text("expects ranks of one program to meet the same programs, or "
              "at most ",
              most, " instructions of ranks that do not, got ", count));
-    return append(result, report);
+    return append(result, report.take());
   }
   const size_t before = result.findings.size();
   checkCommunication(ranks, classes, result);
@@ -138,66 +171,43 @@ static void checkCommunication(const Ranks &ranks, CheckResult &result) {
   checkCommunication(ranks, apart, result);
 }
 
-/// Makes a check of each program. Ranks break in the same way: reports the
-/// findings of the first programs, up to as many as a check reports of one.
-static void checkPrograms(const Ranks &ranks, const CheckOptions &options,
-                          FindingKind kind,
-                          void (*check)(const Ranks &, uint32_t, FindingList &),
-                          CheckResult &result) {
-  struct OfProgram {
-    std::vector<Finding> findings;
-    uint64_t operations = 0;
-    bool lacksMemory = false;
-  };
-  std::vector<OfProgram> all(ranks.artifact.programs.size());
-  const auto checkOne = [&](size_t program) {
-    OfProgram &its = all[program];
-    its.lacksMemory = !orOutOfMemory([&] {
-                         FindingList report(kind, its.operations);
-                         check(ranks, uint32_t(program), report);
-                         its.findings = report.take();
-                         return Status();
-                       }).ok();
-  };
-  if (options.forEach)
-    options.forEach(all.size(), checkOne);
-  else
-    for (size_t program = 0; program < all.size(); ++program)
-      checkOne(program);
-  size_t count = 0;
-  for (OfProgram &its : all) {
-    result.operations += its.operations;
-    result.lacksMemory |= its.lacksMemory;
-    for (Finding &finding : its.findings)
-      if (count++ < FindingList::kMaximumFindings)
-        result.findings.push_back(std::move(finding));
-  }
-}
-
 static void checkArtifactInto(const ppx::ArtifactT &artifact,
                               const CheckOptions &options,
                               CheckResult &result) {
-  checkStructureInto(artifact, result);
+  checkStructureInto(artifact, options, result);
   if (!result.ok())
     return;
   Expected<Mesh> mesh = Mesh::create(artifact.axes);
   const Ranks ranks(artifact, *mesh);
+  const size_t programs = artifact.programs.size();
 
   if (options.memoryLimit) {
     FindingList memory(FindingKind::memory, result.operations);
     checkMemory(ranks, *options.memoryLimit, memory);
-    append(result, memory);
+    append(result, memory.take());
   }
 
-  const size_t before = result.findings.size();
-  checkPrograms(ranks, options, FindingKind::race, checkRaces, result);
-  if (result.lacksMemory)
-    return;
-  const bool isOrdered = result.findings.size() == before;
-  if (isOrdered)
-    checkPrograms(ranks, options, FindingKind::clobber, checkContents, result);
-  if (!result.lacksMemory)
-    checkCommunication(ranks, result);
+  // Ranks break in the same way: the first programs' findings are enough.
+  // Communication takes longer than a program, so it begins first.
+  CheckResult communication;
+  FindingList races(FindingKind::race, result.operations);
+  checkEach(options, programs + 1, races,
+            [&](size_t number, FindingList &report) {
+              if (number == 0)
+                checkCommunication(ranks, communication);
+              else
+                checkRaces(ranks, uint32_t(number - 1), report);
+            });
+  FindingList clobbers(FindingKind::clobber, result.operations);
+  if (races.empty())
+    checkEach(options, programs, clobbers,
+              [&](size_t program, FindingList &report) {
+                checkContents(ranks, uint32_t(program), report);
+              });
+  append(result, races.take());
+  append(result, clobbers.take());
+  append(result, std::move(communication.findings));
+  result.operations += communication.operations;
 }
 
 CheckResult pprt::checkArtifact(const ppx::ArtifactT &artifact,

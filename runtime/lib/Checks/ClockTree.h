@@ -26,11 +26,13 @@ struct SegmentRange {
 
 class ClockTree {
 public:
-  explicit ClockTree(size_t segmentCount)
-      : segments(segmentCount), nodes(2 * segmentCount) {}
+  /// Takes no memory before the first access.
+  explicit ClockTree(size_t segmentCount) : segments(segmentCount) {}
 
   /// Records an access to `range`; clocks come in ascending order.
   void record(SegmentRange range, uint32_t clock) {
+    if (nodes.empty())
+      nodes.resize(2 * segments);
     forEachPart(range, [&](size_t node) { nodes[node] = {clock, clock}; });
     forEachAbove(range, [&](size_t node) { nodes[node].latest = clock; });
   }
@@ -38,6 +40,8 @@ public:
   /// Returns the clock of the latest access to a segment of `range`, or 0.
   uint32_t latest(SegmentRange range) {
     uint32_t clock = 0;
+    if (nodes.empty())
+      return clock;
     forEachPart(range, [&](size_t node) {
       clock = std::max(clock, nodes[node].latest);
     });
@@ -47,7 +51,7 @@ public:
     return clock;
   }
 
-  void clear() { std::fill(nodes.begin(), nodes.end(), Node()); }
+  void clear() { nodes.clear(); }
 
   /// Nodes visited so far.
   uint64_t operations() const { return visited; }

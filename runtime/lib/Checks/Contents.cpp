@@ -13,14 +13,16 @@
 //
 // Visits instructions in any order that respects queues and waits. Without
 // races, all conflicting accesses are ordered, so the last write to a byte is
-// the same in each such order. Most reads are of slots that nothing has written
-// over, and most writes take the place of one whole slot: neither is looked for
-// byte by byte. A body's contents at its end do not depend on
-// those at its start: the second body starts like every later one.
+// the same in each such order. A body's contents at its end do not depend on
+// those at its start. So the second body, and every later one, differs from the
+// first only in the reads that find what was written before: these are made
+// once more. Most reads are of slots that nothing has written over, and most
+// writes take the place of one whole slot: neither is looked for byte by byte.
 //
 //===----------------------------------------------------------------------===//
 #include "ListAccesses.h"
 #include "Passes.h"
+#include "Places.h"
 #include "Sections.h"
 
 #include <map>
@@ -48,23 +50,16 @@ struct Content {
 /// has its bytes is one interval.
 class Arena {
 public:
-  const SlotCopies copies;
-
   explicit Arena(const ppx::ProgramT &program)
-      : copies(program), placeOf(copies.size()),
-        whole(copies.size(), contents.end()) {
-    std::map<std::pair<uint64_t, uint64_t>, uint32_t> places;
-    for (uint32_t copy = 0; copy < copies.size(); ++copy)
-      placeOf[copy] =
-          places.try_emplace({copies.offset(copy), copies[copy].bytes}, copy)
-              .first->second;
-  }
+      : places(program), whole(places.size(), contents.end()) {}
+
+  const SlotCopies &copies() const { return places.copies; }
 
   void write(uint32_t copy, std::optional<InstructionRef> writer,
              uint32_t part = 0, bool isSum = false);
   /// The last write of all bytes of a copy that nothing has written over.
   const Content *find(uint32_t copy) const {
-    const auto here = whole[placeOf[copy]];
+    const auto here = whole[places.of(copy)];
     return here != contents.end() && here->second.copy == copy ? &here->second
                                                                : nullptr;
   }
@@ -81,9 +76,9 @@ private:
 
   void splitAt(uint64_t byte);
 
+  const Places places;
   Contents contents;
-  std::vector<uint32_t> placeOf; ///< by copy: the first with the same bytes
-  /// By such a copy: the interval that is exactly its bytes, or the end.
+  /// By place: the interval that is exactly its bytes, or the end.
   std::vector<Contents::iterator> whole;
   std::optional<Content> foreign;
   uint64_t visited = 0;
@@ -99,6 +94,13 @@ private:
   void checkSection(Section section);
   void visit(const InstructionRef &ref, const Instruction &instruction,
              const std::vector<SlotAccess> &accesses);
+  void checkRead(const InstructionRef &ref, const Instruction &instruction,
+                 const SlotAccess &access);
+  void carry(const InstructionRef &ref, const Instruction &instruction,
+             const SlotAccess &access);
+  uint32_t copyOf(const SlotAccess &access) const {
+    return arena.copies().number(access.slot, access.copy);
+  }
   std::string whatIsThere(uint32_t copy,
                           const std::optional<Content> &foreign) const;
   uint32_t partWrittenBy(const Instruction &instruction, uint32_t slot);
@@ -140,6 +142,11 @@ private:
   /// The slots of parameters and states; by slot, whether it is one.
   std::vector<uint32_t> kept;
   std::vector<bool> isKept;
+  /// Reads of the body that find what was written before it: by copy and
+  /// micro-batch the first one.
+  std::map<std::pair<uint32_t, int32_t>, std::pair<InstructionRef, SlotAccess>>
+      carried;
+  std::vector<bool> isCarried; ///< by slot of those kept
 };
 
 } // namespace
@@ -158,10 +165,10 @@ void Arena::splitAt(uint64_t byte) {
 
 void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
                   uint32_t part, bool isSum) {
-  uint64_t begin = copies.offset(copy), end = begin + copies[copy].bytes;
+  const auto [begin, end] = places[places.of(copy)];
   if (begin == end)
     return;
-  const auto here = whole[placeOf[copy]];
+  const auto here = whole[places.of(copy)];
   if (here != contents.end()) {
     here->second = {end, copy, writer, part, isSum};
     return;
@@ -170,10 +177,10 @@ void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
   splitAt(end);
   auto next = contents.lower_bound(begin);
   while (next != contents.end() && next->first < end) {
-    whole[placeOf[next->second.copy]] = contents.end();
+    whole[places.of(next->second.copy)] = contents.end();
     next = contents.erase(next);
   }
-  whole[placeOf[copy]] =
+  whole[places.of(copy)] =
       contents.insert({begin, {end, copy, writer, part, isSum}}).first;
 }
 
@@ -181,10 +188,10 @@ template <typename Predicate>
 const std::optional<Content> *Arena::findForeign(uint32_t copy,
                                                  Predicate isMeant) {
   ++visited;
-  const uint64_t begin = copies.offset(copy), end = begin + copies[copy].bytes;
+  const auto [begin, end] = places[places.of(copy)];
   if (begin == end)
     return nullptr;
-  if (const auto here = whole[placeOf[copy]]; here != contents.end()) {
+  if (const auto here = whole[places.of(copy)]; here != contents.end()) {
     if (here->second.copy == copy && isMeant(here->second))
       return nullptr;
     foreign = here->second;
@@ -209,11 +216,11 @@ ContentCheck::ContentCheck(const Ranks &ranks, uint32_t number,
     : ranks(ranks), number(number), artifact(ranks.artifact),
       program(*artifact.programs[number]), mesh(ranks.mesh), report(report),
       arena(program), partsOf(std::min<size_t>(mesh.microBatchCount(), kFew)),
-      isKept(program.slots.size()) {
+      isKept(program.slots.size()), isCarried(program.slots.size()) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (const int32_t slot = program.argument_slots[i];
         isPersistent(*artifact.arguments[i]) && slot >= 0) {
-      kept.push_back(arena.copies.number(uint32_t(slot), 0));
+      kept.push_back(arena.copies().number(uint32_t(slot), 0));
       isKept[uint32_t(slot)] = true;
       arena.write(kept.back(), std::nullopt);
     }
@@ -231,7 +238,7 @@ ContentCheck::whatIsThere(uint32_t copy,
     return text("expects what is written for its own micro-batch, got what ",
                 by, " wrote");
   return text("expects bytes last written through it, got what ", by,
-              " wrote through '", arena.copies[foreign->copy].name, "'");
+              " wrote through '", arena.copies()[foreign->copy].name, "'");
 }
 
 uint32_t ContentCheck::partWrittenBy(const Instruction &instruction,
@@ -265,7 +272,7 @@ bool ContentCheck::isFor(const Content &content, const Instruction &reader) {
 bool ContentCheck::addToSum(uint32_t copy, const Instruction &instruction) {
   const Content *before = arena.find(copy);
   if (!before || instruction.microBatch() < 0 ||
-      isKept[arena.copies.slotOf(copy)])
+      isKept[arena.copies().slotOf(copy)])
     return false;
   if (!before->isSum) {
     const int32_t first =
@@ -298,9 +305,38 @@ void ContentCheck::checkSum(const InstructionRef &ref,
   while (parts.count(missing))
     ++missing;
   report.add(ref, instruction,
-             text("reads '", arena.copies[copy].name,
+             text("reads '", arena.copies()[copy].name,
                   "'; expects a sum over all ", mesh.microBatchCount(),
                   " micro-batches, got none of micro-batch ", missing));
+}
+
+void ContentCheck::checkRead(const InstructionRef &ref,
+                             const Instruction &instruction,
+                             const SlotAccess &access) {
+  const uint32_t copy = copyOf(access);
+  if (const auto *foreign =
+          arena.findForeign(copy, [&](const Content &content) {
+            // A running sum begins with its first micro-batch.
+            return access.writes || isFor(content, instruction);
+          }))
+    report.add(ref, instruction,
+               text("reads '", program.slots[access.slot]->name, "'; ",
+                    whatIsThere(copy, *foreign)));
+  else
+    checkSum(ref, instruction, copy);
+}
+
+/// Parameters and states stand for all micro-batches: one read is enough.
+void ContentCheck::carry(const InstructionRef &ref,
+                         const Instruction &instruction,
+                         const SlotAccess &access) {
+  const uint32_t copy = copyOf(access);
+  const Content *content = arena.find(copy);
+  if (!content || isCarried[access.slot] ||
+      (content->writer && content->writer->section == Section::body))
+    return;
+  isCarried[access.slot] = isKept[access.slot];
+  carried.try_emplace({copy, instruction.microBatch()}, ref, access);
 }
 
 void ContentCheck::visit(const InstructionRef &ref,
@@ -309,21 +345,12 @@ void ContentCheck::visit(const InstructionRef &ref,
   report.work(accesses.size());
   if (report.full())
     return;
-  const auto copyOf = [&](const SlotAccess &access) {
-    return arena.copies.number(access.slot, access.copy);
-  };
   for (const SlotAccess &access : accesses)
-    if (access.reads)
-      if (const auto *foreign =
-              arena.findForeign(copyOf(access), [&](const Content &content) {
-                // A running sum begins with its first micro-batch.
-                return access.writes || isFor(content, instruction);
-              }))
-        report.add(ref, instruction,
-                   text("reads '", program.slots[access.slot]->name, "'; ",
-                        whatIsThere(copyOf(access), *foreign)));
-      else
-        checkSum(ref, instruction, copyOf(access));
+    if (access.reads) {
+      checkRead(ref, instruction, access);
+      if (ref.section == Section::body)
+        carry(ref, instruction, access);
+    }
   for (const SlotAccess &access : accesses)
     if (access.writes) {
       const uint32_t copy = copyOf(access);
@@ -344,16 +371,20 @@ void ContentCheck::checkSection(Section section) {
     if (const auto *foreign =
             arena.findForeign(copy, [](const Content &) { return true; }))
       report.add(text("rank ", rank, ", after the ", sectionName(section),
-                      ": the host reads '", arena.copies[copy].name, "'; ",
+                      ": the host reads '", arena.copies()[copy].name, "'; ",
                       whatIsThere(copy, *foreign)),
                  rank);
 }
 
 void ContentCheck::check() {
-  for (Section section :
-       {Section::setup, Section::body, Section::body, Section::teardown})
-    if (report.empty()) // otherwise the second body would repeat the first
-      checkSection(section);
+  for (Section section : kSections) {
+    if (!report.empty())
+      break;
+    checkSection(section);
+    if (report.empty() && section == Section::body)
+      for (const auto &[place, read] : carried)
+        checkRead(read.first, instructionAt(read.first), read.second);
+  }
   report.work(arena.operations());
 }
 

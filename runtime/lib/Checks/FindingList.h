@@ -60,6 +60,14 @@ public:
           {kind, describe(ref, instruction) + ": " + message, ref.rank, ref});
   }
 
+  /// Adds as many as there is place for.
+  void append(std::vector<Finding> others) {
+    for (Finding &finding : others)
+      if (!full())
+        findings.push_back(std::move(finding));
+  }
+
+  FindingKind kindOfAll() const { return kind; }
   bool full() const { return findings.size() >= kMaximumFindings; }
   bool empty() const { return findings.empty(); }
   std::vector<Finding> take() { return std::move(findings); }

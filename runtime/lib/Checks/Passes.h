@@ -20,13 +20,19 @@ namespace pprt::checks {
 /// of a collective. All are of the same section.
 using Rendezvous = std::vector<InstructionRef>;
 
+// Checks.cpp; makes `count` checks, by options.forEach, and adds to `report`
+// what they find, in their order. Throws std::bad_alloc if memory runs out in
+// one of them.
+void checkEach(const CheckOptions &options, size_t count, FindingList &report,
+               const std::function<void(size_t, FindingList &)> &check);
+
 // Structure*.cpp
 void checkArtifactStructure(const ppx::ArtifactT &artifact,
-                            FindingList &report);
+                            const CheckOptions &options, FindingList &report);
 void checkKernels(const ppx::ArtifactT &artifact, FindingList &report);
 void checkArguments(const ppx::ArtifactT &artifact, FindingList &report);
 void checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
-                       FindingList &report);
+                       const CheckOptions &options, FindingList &report);
 /// Assumes sound arguments, outputs and instructions.
 void checkStages(const ppx::ArtifactT &artifact, const Mesh &mesh,
                  FindingList &report);

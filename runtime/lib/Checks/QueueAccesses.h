@@ -28,7 +28,14 @@ public:
 
   /// Index of the first access after clock `completed`; size() if none is.
   size_t after(uint32_t completed) const {
-    return size_t(std::upper_bound(recorded.begin(), recorded.end(), completed,
+    // Most often it is among the last: looks at more and more of these.
+    size_t begin = size(), step = 1;
+    while (begin > 0 && recorded[begin - 1].clock > completed) {
+      begin -= std::min(begin, step);
+      step *= 2;
+    }
+    return size_t(std::upper_bound(recorded.begin() + ptrdiff_t(begin),
+                                   recorded.end(), completed,
                                    [](uint32_t clock, const Access &access) {
                                      return clock < access.clock;
                                    }) -

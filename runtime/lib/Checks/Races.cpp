@@ -6,21 +6,23 @@
 // and one of them writes. Out: a finding for each access that conflicts with an
 // earlier one which neither queue order nor waits put before it.
 //
-// Handles one queue after the other, so that memory is linear in the program
-// for any number of queues. Instructions are visited in an order that respects
-// queues and waits, each with the number of the queue's instructions that have
-// surely completed when it starts: an earlier access of the queue is ordered if
-// it is among them. All bodies are alike: one represents them all. The deadlock
+// Instructions are visited in an order that respects queues and waits, each
+// with the number of every queue's instructions that have surely completed when
+// it starts: an earlier access of a queue is ordered if it is among them. A few
+// queues are handled at a time, so that memory is linear in the program for any
+// number of queues. All bodies are alike: one represents them all. The deadlock
 // check handles instructions on a cycle of waits. A program's findings hold for
 // all of its ranks.
 //
 //===----------------------------------------------------------------------===//
 #include "ListAccesses.h"
 #include "Passes.h"
+#include "Places.h"
 #include "QueueAccesses.h"
 #include "Sections.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 using namespace pprt;
@@ -32,24 +34,23 @@ namespace {
 class Memory {
 public:
   explicit Memory(const ppx::ProgramT &program)
-      : copies(program), bounds(findBounds()) {
-    for (uint32_t number = 0; number < copies.size(); ++number)
+      : places(program), bounds(findBounds()) {
+    for (uint32_t place = 0; place < places.size(); ++place)
       ranges.push_back(
-          {segmentAt(copies.offset(number)),
-           segmentAt(copies.offset(number) + copies[number].bytes)});
+          {segmentAt(places[place].begin), segmentAt(places[place].end)});
   }
 
   size_t segmentCount() const { return bounds.size(); }
   SegmentRange segmentsOf(const SlotAccess &access) const {
-    return ranges[copies.number(access.slot, access.copy)];
+    return ranges[places.of(places.copies.number(access.slot, access.copy))];
   }
 
 private:
   std::vector<uint64_t> findBounds() const {
     std::vector<uint64_t> bounds;
-    for (uint32_t number = 0; number < copies.size(); ++number) {
-      bounds.push_back(copies.offset(number));
-      bounds.push_back(copies.offset(number) + copies[number].bytes);
+    for (uint32_t place = 0; place < places.size(); ++place) {
+      bounds.push_back(places[place].begin);
+      bounds.push_back(places[place].end);
     }
     std::sort(bounds.begin(), bounds.end());
     bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
@@ -60,9 +61,9 @@ private:
                   bounds.begin());
   }
 
-  const SlotCopies copies;
+  const Places places;
   std::vector<uint64_t> bounds;     ///< segment i is [bounds[i], bounds[i + 1])
-  std::vector<SegmentRange> ranges; ///< by copy
+  std::vector<SegmentRange> ranges; ///< by place
 };
 
 /// Checks one section of one program.
@@ -74,22 +75,23 @@ public:
   void check();
 
 private:
-  /// Bytes that an instruction touches.
-  struct Access {
-    SegmentRange range;
-    uint32_t slot;
-    bool reads, writes;
-  };
   /// An earlier access that is not ordered before a later one.
   struct Race {
     uint32_t earlier;
     bool earlierWrites;
   };
 
-  void checkAgainst(uint32_t queue);
-  void countCompleted(uint32_t index, uint32_t queue);
+  static constexpr size_t kTogether = 8; ///< queues
+  /// By queue of those handled together, how many of its instructions have
+  /// surely completed when an instruction starts.
+  using Clocks = std::array<uint32_t, kTogether>;
+
+  void checkAgainstThese();
+  const Clocks &countCompleted(uint32_t index);
+  void checkAccesses(size_t visit, const std::vector<SlotAccess> &accesses,
+                     size_t which, uint32_t completed);
   void note(size_t position, size_t access, Race race);
-  void reportRace(uint32_t index, const Access &access, Race race);
+  void reportRace(uint32_t index, const SlotAccess &access, Race race);
   InstructionRef refTo(uint32_t index) const {
     return {program.ranks.front(), section, index};
   }
@@ -102,14 +104,13 @@ private:
   const Memory &memory;
   FindingList &report;
 
+  ListAccesses accesses;
   std::vector<uint32_t> visits; ///< instructions, each after those it waits for
-  /// Instruction visits[i] has accesses[first[i] .. first[i + 1]).
-  std::vector<Access> accesses;
-  std::vector<size_t> first = {0};
-  QueueAccesses ofQueue; ///< the current one
-  /// Per instruction: how many of the queue's instructions have surely
-  /// completed when it starts.
-  std::vector<uint32_t> completed;
+  // Of the queues that are handled now:
+  std::vector<uint32_t> together;
+  std::vector<QueueAccesses> ofQueue;
+  std::vector<size_t> placeOf;   ///< by queue, kTogether for others
+  std::vector<Clocks> completed; ///< by instruction
   /// The first few, by the position in `visits` and the access.
   std::map<std::pair<size_t, size_t>, Race> races;
 };
@@ -121,27 +122,23 @@ SectionRaces::SectionRaces(const Ranks &ranks, uint32_t number, Section section,
     : artifact(ranks.artifact), program(*artifact.programs[number]),
       section(section), list(ranks.instructionsOf(number, section)),
       order(list, program.queues.size()), memory(memory), report(report),
-      ofQueue(memory.segmentCount()) {
-  ListAccesses found(artifact, list);
+      accesses(artifact, list), ofQueue(std::min(kTogether, order.usedQueues()),
+                                        QueueAccesses(memory.segmentCount())),
+      placeOf(program.queues.size(), kTogether) {
   visits.reserve(list.size());
-  first.reserve(list.size() + 1);
-  report.work(visitInOrder(list, order, [&](uint32_t index) {
-    visits.push_back(index);
-    for (const SlotAccess &access : found.of(index))
-      if (const SegmentRange range = memory.segmentsOf(access);
-          range.begin < range.end)
-        accesses.push_back({range, access.slot, access.reads, access.writes});
-    first.push_back(accesses.size());
-  }));
+  report.work(visitInOrder(list, order,
+                           [&](uint32_t index) { visits.push_back(index); }));
 }
 
-void SectionRaces::reportRace(uint32_t index, const Access &access, Race race) {
+void SectionRaces::reportRace(uint32_t index, const SlotAccess &access,
+                              Race race) {
+  const SegmentRange range = memory.segmentsOf(access);
   // Name of the shared bytes on the other side.
   std::string otherSlot;
   for (const SlotAccess &theirs : accessesOf(artifact, list[race.earlier])) {
     const SegmentRange r = memory.segmentsOf(theirs);
     if ((race.earlierWrites ? theirs.writes : theirs.reads) &&
-        r.begin < access.range.end && access.range.begin < r.end)
+        r.begin < range.end && range.begin < r.end)
       otherSlot = program.slots[theirs.slot]->name;
   }
   report.add(refTo(index), list[index],
@@ -166,51 +163,83 @@ void SectionRaces::note(size_t position, size_t access, Race race) {
 }
 
 /// An instruction knows its predecessors to be complete, and all they know.
-void SectionRaces::countCompleted(uint32_t index, uint32_t queue) {
-  uint32_t &mine = completed[index];
+const SectionRaces::Clocks &SectionRaces::countCompleted(uint32_t index) {
+  Clocks &mine = completed[index];
   forEachPredecessor(list, order, index, [&](uint32_t before) {
     report.work(1);
-    mine = std::max(mine, completed[before]);
-    if (list[before]->queue == queue)
-      mine = std::max(mine, order.position[before] + 1);
+    for (size_t i = 0; i < kTogether; ++i)
+      mine[i] = std::max(mine[i], completed[before][i]);
+    if (const size_t place = placeOf[order.queueOf[before]]; place < kTogether)
+      mine[place] = std::max(mine[place], order.position[before] + 1);
   });
+  return mine;
 }
 
-void SectionRaces::checkAgainst(uint32_t queue) {
-  ofQueue.clear();
-  completed.assign(list.size(), 0);
-  const std::vector<uint32_t> &theirs = order.instructions[queue];
+/// Checks the accesses of an instruction against those of another queue.
+void SectionRaces::checkAccesses(size_t visit,
+                                 const std::vector<SlotAccess> &accesses,
+                                 size_t which, uint32_t completed) {
+  QueueAccesses &its = ofQueue[which];
+  const std::vector<uint32_t> &theirs = order.instructions[together[which]];
+  const size_t pending = its.after(completed);
+  if (pending == its.size())
+    return;
+  for (size_t a = 0; a < accesses.size(); ++a) {
+    const SegmentRange range = memory.segmentsOf(accesses[a]);
+    if (range.begin == range.end)
+      continue;
+    const auto [writer, reader] = its.latest(range, pending);
+    if (writer > completed)
+      note(visit, a, {theirs[writer - 1], /*earlierWrites=*/true});
+    else if (accesses[a].writes && reader > completed)
+      note(visit, a, {theirs[reader - 1], /*earlierWrites=*/false});
+  }
+}
+
+/// Checks all accesses against those of `together`.
+void SectionRaces::checkAgainstThese() {
+  for (QueueAccesses &its : ofQueue)
+    its.clear();
+  completed.assign(list.size(), {});
   for (size_t i = 0; i < visits.size(); ++i) {
     const uint32_t index = visits[i];
-    countCompleted(index, queue);
-    if (list[index]->queue == queue) {
-      for (size_t a = first[i]; a < first[i + 1]; ++a)
-        ofQueue.record(accesses[a].range, order.position[index] + 1,
-                       accesses[a].reads, accesses[a].writes);
+    const Clocks &clocks = countCompleted(index);
+    const std::vector<SlotAccess> &touched = accesses.of(index);
+    const size_t mine = placeOf[order.queueOf[index]];
+    for (size_t which = 0; which < together.size(); ++which)
+      if (which != mine)
+        checkAccesses(i, touched, which, clocks[which]);
+    if (mine == kTogether)
       continue;
-    }
-    const size_t pending = ofQueue.after(completed[index]);
-    if (pending == ofQueue.size())
-      continue;
-    for (size_t a = first[i]; a < first[i + 1]; ++a) {
-      const auto [writer, reader] = ofQueue.latest(accesses[a].range, pending);
-      if (writer > completed[index])
-        note(i, a, {theirs[writer - 1], /*earlierWrites=*/true});
-      else if (accesses[a].writes && reader > completed[index])
-        note(i, a, {theirs[reader - 1], /*earlierWrites=*/false});
-    }
+    for (const SlotAccess &access : touched)
+      if (const SegmentRange range = memory.segmentsOf(access);
+          range.begin < range.end)
+        ofQueue[mine].record(range, order.position[index] + 1, access.reads,
+                             access.writes);
   }
 }
 
 void SectionRaces::check() {
+  std::vector<uint32_t> used;
+  for (uint32_t queue = 0; queue < order.instructions.size(); ++queue)
+    if (!order.instructions[queue].empty())
+      used.push_back(queue);
   // A single queue is in order.
-  if (order.usedQueues() > 1)
-    for (uint32_t queue = 0; queue < order.instructions.size(); ++queue)
-      if (!order.instructions[queue].empty())
-        checkAgainst(queue);
-  report.work(ofQueue.operations());
+  for (size_t begin = 0; used.size() > 1 && begin < used.size();
+       begin += kTogether) {
+    const size_t end = std::min(begin + kTogether, used.size());
+    together.assign(used.begin() + ptrdiff_t(begin),
+                    used.begin() + ptrdiff_t(end));
+    placeOf.assign(placeOf.size(), kTogether);
+    for (size_t place = 0; place < together.size(); ++place)
+      placeOf[together[place]] = place;
+    checkAgainstThese();
+  }
+  for (const QueueAccesses &its : ofQueue)
+    report.work(its.operations());
   for (const auto &[place, race] : races)
-    reportRace(visits[place.first], accesses[place.second], race);
+    reportRace(visits[place.first],
+               accesses.of(visits[place.first])[place.second], race);
 }
 
 void checks::checkRaces(const Ranks &ranks, uint32_t program,

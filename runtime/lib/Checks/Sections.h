@@ -23,13 +23,14 @@ namespace pprt::checks {
 struct QueueOrder {
   /// Per queue, the indices of its instructions in list order.
   std::vector<std::vector<uint32_t>> instructions;
-  /// Per instruction, its position in its queue.
-  std::vector<uint32_t> position;
+  /// Per instruction, its queue and its position there.
+  std::vector<uint32_t> queueOf, position;
 
   QueueOrder(const InstructionList &list, size_t queueCount)
-      : instructions(queueCount), position(list.size()) {
+      : instructions(queueCount), queueOf(list.size()), position(list.size()) {
     for (uint32_t i = 0; i < list.size(); ++i) {
-      std::vector<uint32_t> &queue = instructions[list[i]->queue];
+      queueOf[i] = list[i]->queue;
+      std::vector<uint32_t> &queue = instructions[queueOf[i]];
       position[i] = uint32_t(queue.size());
       queue.push_back(i);
     }
@@ -49,13 +50,12 @@ struct QueueOrder {
 template <typename Visitor>
 void forEachPredecessor(const InstructionList &list, const QueueOrder &order,
                         uint32_t index, Visitor visit) {
-  const Instruction instruction = list[index];
   if (order.position[index] > 0)
-    visit(order.instructions[instruction->queue][order.position[index] - 1]);
+    visit(order.instructions[order.queueOf[index]][order.position[index] - 1]);
   list.forEachWait(index, [&](uint32_t queue, uint32_t count) {
     visit(order.instructions[queue][count - 1]);
   });
-  if (instruction->opcode != ppx::Opcode_step)
+  if (list[index]->opcode != ppx::Opcode_step)
     return;
   for (const std::vector<uint32_t> &queue : order.instructions)
     if (!queue.empty() && queue.back() != index)

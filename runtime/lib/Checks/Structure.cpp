@@ -94,11 +94,13 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
 /// What runs takes memory: by instruction with what it touches and awaits, and
 /// by call and queue.
 constexpr uint64_t kMostListed = uint64_t(1) << 27;
+/// The order on memory takes time by instruction that runs, and by queue.
+constexpr uint64_t kMostOrdered = uint64_t(1) << 29;
 
 /// Checks that the calls of all sections call what exists, and that what they
 /// run fits into memory.
 static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
-                       FindingList &report) {
+                       uint64_t &mostOrdered, FindingList &report) {
   auto fail = [&](Section section, size_t index, const auto &...message) {
     report.add(text("program '", program.name, "', ", sectionName(section),
                     ", call ", index, " expects ", message...));
@@ -115,6 +117,7 @@ static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
         std::all_of(routine->instructions.begin(), routine->instructions.end(),
                     [](const auto &its) { return its->micro_batch == -1; }));
   }
+  std::vector<bool> isCalled(program.routines.size());
   for (Section section : kSections) {
     std::set<std::pair<uint32_t, int32_t>> known;
     for (size_t i = 0; i < callsOf(program, section).size(); ++i) {
@@ -134,6 +137,7 @@ static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
         return fail(section, i,
                     "instructions without micro-batches of their "
                     "own in a routine that is called for one");
+      isCalled[call.routine] = true;
       const size_t size = program.routines[call.routine]->instructions.size();
       for (size_t wait = 0; wait < call.waits.size(); ++wait)
         if (call.waits[wait].instruction() >= size ||
@@ -150,8 +154,18 @@ static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
                     kMostListed,
                     " instructions, slots, waits and queues, got more");
       most -= takes;
+      if (size * program.queues.size() > mostOrdered)
+        return fail(section, i,
+                    "instructions of all programs, each times the queues of "
+                    "its program, to be at most ",
+                    kMostOrdered, ", got more");
+      mostOrdered -= size * program.queues.size();
     }
   }
+  for (size_t i = 0; i < isCalled.size(); ++i)
+    if (!isCalled[i])
+      report.add(text("program '", program.name, "' expects calls of routine ",
+                      i, ", got none"));
 }
 
 /// An arena is allocated whole, so it ends with its last slot.
@@ -188,16 +202,17 @@ static void checkSlotsAndQueues(const ppx::ProgramT &program,
 }
 
 void checks::checkArtifactStructure(const ppx::ArtifactT &artifact,
+                                    const CheckOptions &options,
                                     FindingList &report) {
   Expected<Mesh> mesh = Mesh::create(artifact.axes);
   if (!mesh)
     return report.add(mesh.status().message());
   checkGroups(artifact, *mesh, report);
   checkRanks(artifact, *mesh, report);
-  uint64_t most = kMostListed;
+  uint64_t most = kMostListed, mostOrdered = kMostOrdered;
   for (const auto &program : artifact.programs) {
     checkSlotsAndQueues(*program, report);
-    checkCalls(*program, most, report);
+    checkCalls(*program, most, mostOrdered, report);
     if (program->argument_slots.size() != artifact.arguments.size())
       report.add(text("program '", program->name,
                       "' expects a slot, or -1, for each of ",
@@ -209,6 +224,6 @@ void checks::checkArtifactStructure(const ppx::ArtifactT &artifact,
     return;
   checkKernels(artifact, report);
   checkArguments(artifact, report);
-  checkInstructions(artifact, *mesh, report);
+  checkInstructions(artifact, *mesh, options, report);
   checkStages(artifact, *mesh, report);
 }

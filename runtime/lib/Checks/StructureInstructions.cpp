@@ -5,8 +5,9 @@
 // In: an artifact whose mesh, groups, ranks and slots are sound. Checks every
 // index, the number and sizes of arguments, and that waits can be satisfied.
 // Properties that depend on the rank depend only on its stage, so a program is
-// checked once per stage of its ranks. StructureCollectives.cpp checks the
-// shapes of collectives.
+// checked once per stage of its ranks. Calls differ in the micro-batch, so in
+// copies of slots, and in waits of their own: the rest is checked at the first
+// call. StructureCollectives.cpp checks the shapes of collectives.
 //
 //===----------------------------------------------------------------------===//
 #include "ListAccesses.h"
@@ -41,8 +42,11 @@ private:
   bool checkCount(size_t expected);
   bool checkIndices(size_t queueCount);
   bool checkMicroBatch();
-  bool checkWaits(const InstructionList &list,
-                  const std::vector<uint32_t> &queueLengths);
+  bool checkOwnWaits(const ppx::RoutineT &routine);
+  bool checkCallWaits(const InstructionList &list,
+                      const std::vector<uint32_t> &queueLengths);
+  void checkWait(uint32_t queue, uint64_t count,
+                 const std::vector<uint32_t> &queueLengths, const char *where);
   bool hasCopies() const {
     return std::any_of(
         its().arguments.begin(), its().arguments.end(),
@@ -76,6 +80,10 @@ private:
     size_t argument;
   };
   std::vector<Range> reads, writes; ///< of the current instruction
+
+  /// The routine whose instructions are counted by queue.
+  const ppx::RoutineT *lengthsOf = nullptr;
+  std::vector<uint32_t> routineLengths;
 
   // The current instruction.
   std::optional<ListAccesses> listed;
@@ -117,10 +125,11 @@ void InstructionChecker::checkSection(Section which) {
     report.work(1 + current->slotCount());
     std::optional<bool> &its = known[list.numberOf(index)];
     if (!its && checkIndices(queueLengths.size()) && checkMicroBatch() &&
-        checkWaits(list, queueLengths))
+        checkOwnWaits(*program.routines[list.routineOf(index)]) &&
+        checkCallWaits(list, queueLengths))
       checkOpcode();
     else if (its == true && checkMicroBatch() &&
-             checkWaits(list, queueLengths) && hasCopies())
+             checkCallWaits(list, queueLengths) && hasCopies())
       checkOverlap();
     its = its.value_or(true) && isSound;
   }
@@ -171,27 +180,50 @@ bool InstructionChecker::checkMicroBatch() {
                    ", got ", microBatch));
 }
 
-bool InstructionChecker::checkWaits(const InstructionList &list,
-                                    const std::vector<uint32_t> &queueLengths) {
-  list.forEachWait(index, [&](uint32_t queue, uint32_t count) {
-    report.work(1);
-    if (!isSound)
-      return;
-    if (queue >= queueLengths.size()) {
-      fail(text("expects to wait for a queue below ", queueLengths.size(),
-                ", got ", queue));
-      return;
-    }
-    const uint32_t length = queueLengths[queue];
-    const std::string &name = program.queues[queue]->name;
-    if (length == 0)
-      fail(text("expects to wait for a queue with instructions in this "
-                "section, got '",
-                name, "', which has none"));
-    else if (count == 0 || count > length)
-      fail(text("expects to wait for one of the instructions of queue '", name,
-                "' in this section, numbered 1 to ", length, ", got number ",
-                count));
+void InstructionChecker::checkWait(uint32_t queue, uint64_t count,
+                                   const std::vector<uint32_t> &queueLengths,
+                                   const char *where) {
+  report.work(1);
+  if (!isSound)
+    return;
+  if (queue >= queueLengths.size()) {
+    fail(text("expects to wait for a queue below ", queueLengths.size(),
+              ", got ", queue));
+    return;
+  }
+  const uint32_t length = queueLengths[queue];
+  const std::string &name = program.queues[queue]->name;
+  if (length == 0)
+    fail(text("expects to wait for a queue with instructions in this ", where,
+              ", got '", name, "', which has none"));
+  else if (count == 0 || count > length)
+    fail(text("expects to wait for one of the instructions of queue '", name,
+              "' in this ", where, ", numbered 1 to ", length, ", got number ",
+              count));
+}
+
+/// A routine's own waits are for its instructions, so that they hold in every
+/// call.
+bool InstructionChecker::checkOwnWaits(const ppx::RoutineT &routine) {
+  if (its().waits.empty())
+    return true;
+  if (&routine != lengthsOf) {
+    lengthsOf = &routine;
+    routineLengths.assign(program.queues.size(), 0);
+    for (const auto &instruction : routine.instructions)
+      if (instruction->queue < routineLengths.size())
+        ++routineLengths[instruction->queue];
+    report.work(routine.instructions.size() + routineLengths.size());
+  }
+  for (const ppx::Wait &wait : its().waits)
+    checkWait(wait.queue(), wait.count(), routineLengths, "routine");
+  return isSound;
+}
+
+bool InstructionChecker::checkCallWaits(
+    const InstructionList &list, const std::vector<uint32_t> &queueLengths) {
+  list.forEachCallWait(index, [&](uint32_t queue, uint32_t count) {
+    checkWait(queue, count, queueLengths, "section");
   });
   return isSound;
 }
@@ -415,19 +447,25 @@ void InstructionChecker::checkOverlap() {
 }
 
 void checks::checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,
+                               const CheckOptions &options,
                                FindingList &report) {
   // Instructions are checked against kernels, arguments and outputs.
   if (!report.empty())
     return;
+  std::vector<uint64_t> channels(artifact.programs.size());
+  checkEach(options, channels.size(), report,
+            [&](size_t number, FindingList &found) {
+              InstructionChecker checker(artifact, mesh,
+                                         *artifact.programs[number], found);
+              for (Section section : kSections)
+                checker.checkSection(section);
+              channels[number] = checker.channelCount();
+            });
   // Matching visits the comm ops of each rank.
   constexpr uint64_t mostCommOps = uint64_t(1) << 20;
   uint64_t commOps = 0;
-  for (const auto &program : artifact.programs) {
-    InstructionChecker checker(artifact, mesh, *program, report);
-    for (Section section : kSections)
-      checker.checkSection(section);
-    commOps += checker.channelCount() * program->ranks.size();
-  }
+  for (size_t number = 0; number < channels.size(); ++number)
+    commOps += channels[number] * artifact.programs[number]->ranks.size();
   if (commOps > mostCommOps)
     report.add(text("expects ranks to meet at ", mostCommOps,
                     " edges and groups at most, got ", commOps));

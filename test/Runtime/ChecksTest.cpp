@@ -2,8 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The smallest programs that show each rule, and that every check takes time
-// linear in the size of the program.
+// The smallest programs that show each rule.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Checks.h"
@@ -114,6 +113,29 @@ TEST_F(Race, ListOrderOrdersOneQueueOnly) {
   program.run(side, {x}, {y}).waits = {ppx::Wait(main, 1)};
   program.run(main, {}, {x});
   EXPECT_EQ(check(), "");
+}
+
+// More than are handled at a time.
+TEST_F(Race, OfManyQueues) {
+  std::vector<uint32_t> queues(20);
+  for (uint32_t &queue : queues)
+    queue = program.queue("further");
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  for (uint32_t queue : queues) // so that all are in use
+    program.run(queue, {}, {program.slot("own", 4)});
+  program.run(queues[1], {}, {x});
+  program.run(queues[18], {}, {y}).waits = {program.after(queues[1])};
+  program.run(queues[9], {x, y}, {}).waits = {program.after(queues[18])};
+  program.run(queues[0], {y}, {}).waits = {program.after(queues[1])};
+  program.run(queues[19], {x}, {}).waits = {program.after(queues[18])};
+  program.run(queues[10], {}, {x}).waits = {program.after(queues[19])};
+  EXPECT_EQ(check(),
+            "rank 0, body #23 '0P run': reads 'y' in queue 'further'; expects "
+            "to be ordered with rank 0, body #21 '0P run', which writes 'y' in "
+            "queue 'further', got no wait between them\n"
+            "rank 0, body #25 '0P run': writes 'x' in queue 'further'; expects "
+            "to be ordered with rank 0, body #22 '0P run', which reads 'x' in "
+            "queue 'further', got no wait between them");
 }
 
 TEST_F(Race, SectionsFollowEachOther) {
@@ -278,6 +300,21 @@ TEST_F(Clobber, ABodyFindsWhatTheOneBeforeLeft) {
   EXPECT_EQ(check(), "rank 0, body #0 '0P run': reads 'x'; expects bytes last "
                      "written through it, got what rank 0, body #1 '0P run' "
                      "wrote through 'taker'");
+}
+
+// What one micro-batch may find of the body before, another may not.
+TEST_F(Clobber, EachMicroBatchFindsWhatTheBodyBeforeLeft) {
+  artifact.axis("mb", 2, ppx::AxisKind_time);
+  const uint32_t x = program.slot("x", 4), y = program.slot("y", 4);
+  program.begin(Section::setup);
+  program.run(main, {}, {x});
+  program.begin(Section::body);
+  program.run(main, {x}, {y}).micro_batch = 0;
+  program.run(main, {x}, {y}).micro_batch = 1;
+  program.run(main, {}, {x}).micro_batch = 0;
+  EXPECT_EQ(check(), "rank 0, body #1 '0P1 run': reads 'x'; expects what is "
+                     "written for its own micro-batch, got what rank 0, body "
+                     "#2 '0P0 run' wrote");
 }
 
 TEST_F(Clobber, TheHostReadsParametersBetweenSections) {
@@ -518,73 +555,4 @@ TEST(Memory, TheArenaFitsTheLimitOrIsRefused) {
             "limit of " +
                 std::to_string(bytes - 1) + " bytes, got " +
                 std::to_string(bytes) + " bytes");
-}
-
-static uint64_t operationsOf(const ppx::ArtifactT &artifact) {
-  const CheckResult result = checkArtifact(artifact);
-  EXPECT_TRUE(result.ok()) << result.status().message();
-  return result.operations;
-}
-
-// Twice the program, at most twice the work and a little for the logarithm.
-TEST(Cost, GrowsWithTheProgram) {
-  auto operations = [](uint32_t microBatches, uint32_t replicas) {
-    PipelineShape shape;
-    shape.microBatches = microBatches;
-    shape.replicas = replicas;
-    shape.oneForwardOneBackward = false; // a residual for each micro-batch
-    return operationsOf(makePipeline(shape));
-  };
-  for (uint32_t size : {64, 128, 256})
-    EXPECT_LT(operations(2 * size, 1), 2.2 * operations(size, 1));
-  for (uint32_t size : {1, 2, 4, 8})
-    EXPECT_LE(operations(16, 2 * size), 2.0 * operations(16, size));
-}
-
-// Many small slots below a large one, which is written and read as often: bytes
-// would take the product of the two.
-TEST(Cost, DoesNotGrowWithTheOverlapOfSlots) {
-  auto operations = [](uint32_t count) {
-    ArtifactBuilder artifact;
-    ProgramBuilder program = artifact.program({0});
-    program.automaticWaits = false;
-    const uint32_t main = program.queue("main");
-    const uint32_t whole = program.slot("whole", 16 * count);
-    const uint32_t result = program.slot("result", 4);
-    program.begin(Section::body);
-    for (uint32_t i = 0; i < count; ++i)
-      program.run(main, {}, {program.slotAt(64 * i, "small", 16)});
-    for (uint32_t i = 0; i < count; ++i)
-      program.run(main, {}, {whole});
-    for (uint32_t i = 0; i < count; ++i)
-      program.run(main, {whole}, {result});
-    program.step(main);
-    return operationsOf(artifact.take());
-  };
-  for (uint32_t size : {256, 512, 1024})
-    EXPECT_LT(operations(2 * size), 2.2 * operations(size));
-}
-
-// Every stage emits an output of its own: asking each program for each output
-// would take the product of the two.
-TEST(Cost, DoesNotGrowWithOutputsTimesPrograms) {
-  auto operations = [](uint32_t count) {
-    ArtifactBuilder artifact;
-    artifact.axis("pp", count, ppx::AxisKind_stage);
-    for (uint32_t stage = 0; stage < count; ++stage) {
-      ProgramBuilder program = artifact.program({stage}, stage);
-      const uint32_t main = program.queue("main");
-      const uint32_t value = program.slot("value", 4);
-      const uint32_t output =
-          artifact.output("value" + std::to_string(stage), 4);
-      artifact.emits(output, stage);
-      program.begin(Section::body);
-      program.run(main, {}, {value});
-      program.emit(main, output, value);
-      program.step(main);
-    }
-    return operationsOf(artifact.take());
-  };
-  for (uint32_t size : {64, 128, 256})
-    EXPECT_LT(operations(2 * size), 2.2 * operations(size));
 }

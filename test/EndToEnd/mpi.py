@@ -26,6 +26,7 @@ import scratch
 
 GPT = "gpt --layers=4 --hidden=32 --heads=4 --seq=16 --batch=16 --vocab=64"
 MOE = "moe --layers=2 --hidden=32 --heads=4 --seq=16 --batch=8 --vocab=64 --experts=4"
+UNET = "unet --depth=2 --image=8 --width=4 --groups=2 --classes=3 --batch=12"
 # Model, strategy, processes.
 RUNS = [
     (GPT, "dp=2", 2),
@@ -46,6 +47,11 @@ RUNS = [
     (MOE, "ep=2", 2),
     (MOE, "dp=2 ep=2", 2),
     (GPT, "dp=2 tp=2 pp=2 microbatches=2", 8),
+    (GPT, "pp=2 chunks=2 microbatches=4 schedule=interleaved-1f1b", 2),
+    (GPT, "pp=4 microbatches=8 schedule=zb-h1", 4),
+    (GPT, "pp=3 microbatches=6 schedule=zb-h2 tp=2", 3),
+    (MOE, "pp=2 microbatches=4 schedule=zb-v ep=2", 2),
+    (UNET, "pp=3 chunks=2 microbatches=3 schedule=interleaved-1f1b", 3),
 ]
 STEPS = 2
 

@@ -30,7 +30,9 @@ FAMILIES = ["mlp --layers=2 --hidden=8 --input=4 --batch=4",
             "unet --groups=1 --width=2 --batch=1 --image=4 --depth=1"]
 # Of all kinds of comm ops, of a model with four heads.
 STRATEGIES = ["dp=2", "tp=2 sequence=true", "pp=2 microbatches=2", "dp=2 zero=3 clip=1.0",
-              "dp=2 tp=2 pp=2 microbatches=2"]
+              "dp=2 tp=2 pp=2 microbatches=2",
+              "pp=2 chunks=2 microbatches=4 schedule=interleaved-1f1b",
+              "pp=2 microbatches=4 schedule=zb-h1", "pp=2 microbatches=4 schedule=zb-v"]
 # GELU and biases are within a stage, and across ranks; their gradients are added up.
 EPILOGUES = [("f32", "optimizer=adamw"), ("bf16", "optimizer=adamw"), ("f16", "optimizer=adamw"),
              ("f32", "dp=2 tp=2 pp=2 microbatches=2 optimizer=momentum lr=0.1"),

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 using namespace pprt;
 using namespace pprt::test;
 
@@ -263,6 +265,19 @@ TEST_F(Sums, MayLackNone) {
             "micro-batches, got none of micro-batch 1\n"
             "rank 0, body #6 '0P run': reads 'sum'; expects a sum over all 3 "
             "micro-batches, got none of micro-batch 1");
+}
+
+// The first body adds to what the setup began, the second to zeros.
+TEST_F(Sums, BeginAnewInEachBody) {
+  program.begin(Section::setup);
+  begin(0);
+  program.begin(Section::body);
+  add(1);
+  add(2);
+  read();
+  begin(-1);
+  EXPECT_EQ(check(), "rank 0, body #2 '0P run': reads 'sum'; expects a sum "
+                     "over all 3 micro-batches, got none of micro-batch 0");
 }
 
 TEST_F(Clobber, AcrossQueues) {
@@ -555,4 +570,27 @@ TEST(Memory, TheArenaFitsTheLimitOrIsRefused) {
             "limit of " +
                 std::to_string(bytes - 1) + " bytes, got " +
                 std::to_string(bytes) + " bytes");
+}
+
+// Checks are made in any order and on any threads; findings have that of
+// programs.
+TEST(SideBySide, FindsTheSameInTheSameOrder) {
+  ppx::ArtifactT artifact = twoStages();
+  for (const auto &program : artifact.programs)
+    for (const auto &routine : program->routines)
+      for (const auto &its : routine->instructions)
+        its->waits.clear();
+  CheckOptions options;
+  options.forEach = [](size_t count, const std::function<void(size_t)> &visit) {
+    std::vector<std::thread> threads;
+    for (size_t i = count; i-- > 0;)
+      threads.emplace_back(visit, i);
+    for (std::thread &thread : threads)
+      thread.join();
+  };
+  const CheckResult one = checkArtifact(artifact),
+                    other = checkArtifact(artifact, options);
+  EXPECT_GT(one.findings.size(), 1u);
+  EXPECT_EQ(one.status().message(), other.status().message());
+  EXPECT_EQ(one.operations, other.operations);
 }

@@ -251,7 +251,7 @@ template <typename Change> static std::string longList(Change change) {
   return found.substr(0, found.find('\n'));
 }
 
-// Some kilobytes may list more than memory holds, or time suffices for.
+// A small file may list more than memory holds, or time suffices for.
 TEST(Calls, MayNotListTooMuch) {
   const auto tooLong = [](int call) {
     return "program 'program0', body, call " + std::to_string(call) +
@@ -273,10 +273,13 @@ TEST(Calls, MayNotListTooMuch) {
   EXPECT_EQ(longList([&](ppx::ProgramT &program) {
               while (program.queues.size() < 1 << 8)
                 program.queues.push_back(std::make_unique<ppx::QueueT>());
+              uint32_t queue = 0;
+              forEach(program,
+                      [&](auto &its) { its.queue = queue++ % (1 << 8); });
             }),
-            "program 'program0', body, call 34 expects instructions of all "
-            "programs, each times the queues of its program, to be at most "
-            "536870912, got more");
+            "program 'program0', body, call 34 expects what is listed, times "
+            "the queues in use, to be at most 1073741824 in all programs, got "
+            "more");
 }
 
 // A sum would have a micro-batch twice.
@@ -286,4 +289,10 @@ TEST(Calls, AreOncePerMicroBatch) {
   EXPECT_EQ(checkStructure(artifact).status().message(),
             "program 'program0', body, call 1 expects one call of routine 0 "
             "for micro-batch 1, got another");
+  artifact = twoCalls();
+  artifact.programs[0]->routines[1]->instructions[0]->micro_batch = 0;
+  addCall(*artifact.programs[0], 1, -1);
+  EXPECT_EQ(checkStructure(artifact).status().message(),
+            "program 'program0', body, call 3 expects one call of routine 1, "
+            "which has micro-batches of its own, got another");
 }

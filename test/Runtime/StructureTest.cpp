@@ -568,6 +568,13 @@ INSTANTIATE_TEST_SUITE_P(
              [](auto &a) { first(a, ppx::Opcode_load).binding = 0; },
              "rank 0, body #2 '0F0 load': expects an input or label, got param "
              "'master'"},
+        Case{"loadIntoAParameter",
+             [](auto &a) {
+               const auto slot = uint32_t(a.programs[0]->argument_slots[0]);
+               first(a, ppx::Opcode_load).arguments = {slot};
+             },
+             "rank 0, body #2 '0F0 load': expects a slot that holds no "
+             "parameter or state, got 'master'"},
         Case{"loadBytes",
              [](auto &a) { first(a, ppx::Opcode_load).arguments = {2}; },
              "rank 0, body #2 '0F0 load': expects a slot for one shard of "

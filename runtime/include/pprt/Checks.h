@@ -73,7 +73,7 @@ struct CheckOptions {
   std::optional<uint64_t> memoryLimit;
   /// Calls its second argument with each number below the first, in any order
   /// and on any threads; if empty, one after another on this one. Programs are
-  /// checked so.
+  /// checked so, and communication beside them.
   std::function<void(size_t, const std::function<void(size_t)> &)> forEach;
 };
 

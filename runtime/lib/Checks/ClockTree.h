@@ -51,7 +51,7 @@ public:
     return clock;
   }
 
-  void clear() { nodes.clear(); }
+  void clear() { nodes = {}; }
 
   /// Nodes visited so far.
   uint64_t operations() const { return visited; }

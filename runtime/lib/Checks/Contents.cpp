@@ -16,8 +16,10 @@
 // the same in each such order. A body's contents at its end do not depend on
 // those at its start. So the second body, and every later one, differs from the
 // first only in the reads that find what was written before: these are made
-// once more. Most reads are of slots that nothing has written over, and most
-// writes take the place of one whole slot: neither is looked for byte by byte.
+// once more, and all if one of them adds to a sum, which then goes on with what
+// the first body left. Most reads are of slots that nothing has written over,
+// and most writes take the place of one whole slot: neither is looked for byte
+// by byte.
 //
 //===----------------------------------------------------------------------===//
 #include "ListAccesses.h"
@@ -147,6 +149,7 @@ private:
   std::map<std::pair<uint32_t, int32_t>, std::pair<InstructionRef, SlotAccess>>
       carried;
   std::vector<bool> isCarried; ///< by slot of those kept
+  bool carriesSums = false;
 };
 
 } // namespace
@@ -297,8 +300,8 @@ void ContentCheck::checkSum(const InstructionRef &ref,
   const Instruction writer = instructionAt(*content->writer);
   if (writer->opcode == ppx::Opcode_load)
     return;
-  const std::set<int32_t> parts =
-      content->isSum ? sums.at(copy) : std::set<int32_t>{writer.microBatch()};
+  const std::set<int32_t> only = {writer.microBatch()};
+  const std::set<int32_t> &parts = content->isSum ? sums.at(copy) : only;
   if (parts.size() == mesh.microBatchCount())
     return;
   int32_t missing = 0;
@@ -326,7 +329,8 @@ void ContentCheck::checkRead(const InstructionRef &ref,
     checkSum(ref, instruction, copy);
 }
 
-/// Parameters and states stand for all micro-batches: one read is enough.
+/// Parameters and states stand for all micro-batches, since nothing loads them:
+/// one read is enough.
 void ContentCheck::carry(const InstructionRef &ref,
                          const Instruction &instruction,
                          const SlotAccess &access) {
@@ -336,6 +340,7 @@ void ContentCheck::carry(const InstructionRef &ref,
       (content->writer && content->writer->section == Section::body))
     return;
   isCarried[access.slot] = isKept[access.slot];
+  carriesSums |= access.writes && !isKept[access.slot];
   carried.try_emplace({copy, instruction.microBatch()}, ref, access);
 }
 
@@ -381,7 +386,11 @@ void ContentCheck::check() {
     if (!report.empty())
       break;
     checkSection(section);
-    if (report.empty() && section == Section::body)
+    if (!report.empty() || section != Section::body)
+      continue;
+    if (carriesSums)
+      checkSection(section);
+    else
       for (const auto &[place, read] : carried)
         checkRead(read.first, instructionAt(read.first), read.second);
   }

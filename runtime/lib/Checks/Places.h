@@ -12,6 +12,7 @@
 
 #include "pprt/InstructionList.h"
 
+#include <random>
 #include <unordered_map>
 
 namespace pprt::checks {
@@ -50,10 +51,16 @@ public:
   uint32_t of(uint32_t copy) const { return ofCopies[copy]; }
 
 private:
+  /// No file can have places that meet in a table: nobody knows the seed.
   struct Hash {
+    uint64_t seed = (uint64_t(std::random_device()()) << 32) |
+                    uint64_t(std::random_device()());
+
     size_t operator()(const Place &place) const {
       constexpr uint64_t odd = 0x9E3779B97F4A7C15; // 2^64 / golden ratio
-      return size_t((place.begin * odd) ^ (place.end * odd >> 32));
+      uint64_t mixed = (place.begin ^ seed) * odd;
+      mixed = ((mixed ^ (mixed >> 32)) + place.end) * odd;
+      return size_t(mixed ^ (mixed >> 29));
     }
   };
 

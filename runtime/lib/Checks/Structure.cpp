@@ -94,8 +94,8 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
 /// What runs takes memory: by instruction with what it touches and awaits, and
 /// by call and queue.
 constexpr uint64_t kMostListed = uint64_t(1) << 27;
-/// The order on memory takes time by instruction that runs, and by queue.
-constexpr uint64_t kMostOrdered = uint64_t(1) << 29;
+/// The order on memory takes time by what is listed, and by queue in use.
+constexpr uint64_t kMostOrdered = uint64_t(1) << 30;
 
 /// Checks that the calls of all sections call what exists, and that what they
 /// run fits into memory.
@@ -108,9 +108,12 @@ static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
   // By routine: whether its instructions leave the micro-batch to the call.
   std::vector<bool> takesMicroBatch;
   std::vector<uint64_t> sizes; // with what its instructions touch and await
+  std::set<uint32_t> queues;   // in use
   for (const auto &routine : program.routines) {
     report.work(routine->instructions.size());
     sizes.push_back(0);
+    for (const auto &its : routine->instructions)
+      queues.insert(its->queue);
     for (const auto &its : routine->instructions)
       sizes.back() += 1 + its->arguments.size() + its->waits.size();
     takesMicroBatch.push_back(
@@ -123,13 +126,18 @@ static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
     for (size_t i = 0; i < callsOf(program, section).size(); ++i) {
       const ppx::CallT &call = *callsOf(program, section)[i];
       report.work(1 + call.waits.size());
-      if (call.micro_batch >= 0 &&
-          !known.insert({call.routine, call.micro_batch}).second)
-        return fail(section, i, "one call of routine ", call.routine,
-                    " for micro-batch ", call.micro_batch, ", got another");
       if (call.routine >= program.routines.size())
         return fail(section, i, "a routine below ", program.routines.size(),
                     ", got ", call.routine);
+      const bool hasMicroBatch =
+          call.micro_batch >= 0 || !takesMicroBatch[call.routine];
+      if (hasMicroBatch &&
+          !known.insert({call.routine, call.micro_batch}).second)
+        return fail(section, i, "one call of routine ", call.routine,
+                    call.micro_batch >= 0
+                        ? text(" for micro-batch ", call.micro_batch)
+                        : ", which has micro-batches of its own",
+                    ", got another");
       if (call.micro_batch < -1)
         return fail(section, i, "a micro-batch or none (-1), got ",
                     call.micro_batch);
@@ -154,12 +162,11 @@ static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
                     kMostListed,
                     " instructions, slots, waits and queues, got more");
       most -= takes;
-      if (size * program.queues.size() > mostOrdered)
+      if (takes * queues.size() > mostOrdered)
         return fail(section, i,
-                    "instructions of all programs, each times the queues of "
-                    "its program, to be at most ",
-                    kMostOrdered, ", got more");
-      mostOrdered -= size * program.queues.size();
+                    "what is listed, times the queues in use, to be at most ",
+                    kMostOrdered, " in all programs, got more");
+      mostOrdered -= takes * queues.size();
     }
   }
   for (size_t i = 0; i < isCalled.size(); ++i)

@@ -70,6 +70,7 @@ private:
   const Mesh &mesh;
   const ppx::ProgramT &program;
   FindingList &report;
+  std::vector<bool> isHeld; ///< by slot, whether a parameter's or state's
   /// Stages that the program runs on, in ascending order.
   std::vector<uint32_t> stages;
   /// (opcode, peer stage or group) -> the queue that carries it.
@@ -99,9 +100,13 @@ InstructionChecker::InstructionChecker(const ppx::ArtifactT &artifact,
                                        const Mesh &mesh,
                                        const ppx::ProgramT &program,
                                        FindingList &report)
-    : artifact(artifact), mesh(mesh), program(program), report(report) {
+    : artifact(artifact), mesh(mesh), program(program), report(report),
+      isHeld(program.slots.size()) {
   for (uint32_t rank : program.ranks)
     stages.push_back(mesh.stage(rank));
+  for (int32_t slot : program.argument_slots)
+    if (slot >= 0)
+      isHeld[size_t(slot)] = true;
   std::sort(stages.begin(), stages.end());
   stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
 }
@@ -389,6 +394,9 @@ void InstructionChecker::checkLoad() {
   if (isPersistent(loaded))
     fail(text("expects an input or label, got ", ppx::EnumNameRole(loaded.role),
               " '", loaded.name, "'"));
+  if (isHeld[its().arguments[0]])
+    fail(text("expects a slot that holds no parameter or state, got '",
+              argument(0).name, "'"));
   checkShard(loaded);
 }
 

@@ -29,8 +29,9 @@ HostBuffers::HostBuffers(const ppx::ArtifactT &artifact, const Mesh &mesh)
   }
   for (Section section : kSections) {
     std::set<uint32_t> its;
-    for (const std::unique_ptr<ppx::ProgramT> &program : artifact.programs)
-      for (const Instruction instruction : InstructionList(*program, section))
+    for (uint32_t program = 0; program < artifact.programs.size(); ++program)
+      for (const Instruction instruction :
+           ranks.instructionsOf(program, section))
         if (instruction->opcode == ppx::Opcode_load)
           its.insert(instruction->binding);
     loaded[size_t(section)].assign(its.begin(), its.end());
@@ -72,8 +73,8 @@ void HostBuffers::emit(uint32_t rank, const Instruction &instruction,
 }
 
 bool HostBuffers::emits(Section section) const {
-  for (const std::unique_ptr<ppx::ProgramT> &program : artifact.programs)
-    for (const Instruction instruction : InstructionList(*program, section))
+  for (uint32_t program = 0; program < artifact.programs.size(); ++program)
+    for (const Instruction instruction : ranks.instructionsOf(program, section))
       if (instruction->opcode == ppx::Opcode_emit)
         return true;
   return false;

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/MemoryUse.h"
+#include "ListAccesses.h"
 #include "pprt/SlotAccesses.h"
 
 #include <algorithm>
@@ -113,8 +114,9 @@ SlotLives pprt::livesOf(const ppx::ArtifactT &artifact,
   if (body.empty())
     return {};
   LivesOfBody lives(program, body.size());
+  ListAccesses accesses(artifact, body);
   for (size_t i = 0; i < body.size(); ++i)
-    lives.visit(i, accessesOf(artifact, body[i]));
+    lives.visit(i, accesses.of(i));
   lives.lives.peak = findPeak(program, body.size(), lives.lives.all);
   return std::move(lives.lives);
 }

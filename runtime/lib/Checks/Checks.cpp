@@ -75,7 +75,7 @@ void checks::checkEach(
   const auto checkOne = [&](size_t number) {
     One &its = all[number];
     its.lacksMemory = !orOutOfMemory([&] {
-                         FindingList list(report.kindOfAll(), its.operations);
+                         FindingList list(report.kind, its.operations);
                          check(number, list);
                          its.findings = list.take();
                          return Status();

@@ -15,14 +15,14 @@
 // races, all conflicting accesses are ordered, so the last write to a byte is
 // the same in each such order. A body's contents at its end do not depend on
 // those at its start. So the second body, and every later one, differs from the
-// first only in the reads that find what was written before: these are made
-// once more, and all if one of them adds to a sum, which then goes on with what
-// the first body left. Most reads are of slots that nothing has written over,
-// and most writes take the place of one whole slot: neither is looked for byte
-// by byte.
+// first only if a read finds what was written before. If it finds a parameter
+// or state, what the host reads after the body is judged in its stead;
+// otherwise a second body is visited. Most reads are of slots that nothing has
+// written over, and most writes take the place of one whole slot: neither is
+// looked for byte by byte.
 //
 //===----------------------------------------------------------------------===//
-#include "ListAccesses.h"
+#include "../ListAccesses.h"
 #include "Passes.h"
 #include "Places.h"
 #include "Sections.h"
@@ -98,8 +98,7 @@ private:
              const std::vector<SlotAccess> &accesses);
   void checkRead(const InstructionRef &ref, const Instruction &instruction,
                  const SlotAccess &access);
-  void carry(const InstructionRef &ref, const Instruction &instruction,
-             const SlotAccess &access);
+  bool isFromBefore(Section section, const SlotAccess &access) const;
   uint32_t copyOf(const SlotAccess &access) const {
     return arena.copies().number(access.slot, access.copy);
   }
@@ -144,12 +143,7 @@ private:
   /// The slots of parameters and states; by slot, whether it is one.
   std::vector<uint32_t> kept;
   std::vector<bool> isKept;
-  /// Reads of the body that find what was written before it: by copy and
-  /// micro-batch the first one.
-  std::map<std::pair<uint32_t, int32_t>, std::pair<InstructionRef, SlotAccess>>
-      carried;
-  std::vector<bool> isCarried; ///< by slot of those kept
-  bool carriesSums = false;
+  bool bodyReadsBefore = false; ///< apart from these
 };
 
 } // namespace
@@ -219,7 +213,7 @@ ContentCheck::ContentCheck(const Ranks &ranks, uint32_t number,
     : ranks(ranks), number(number), artifact(ranks.artifact),
       program(*artifact.programs[number]), mesh(ranks.mesh), report(report),
       arena(program), partsOf(std::min<size_t>(mesh.microBatchCount(), kFew)),
-      isKept(program.slots.size()), isCarried(program.slots.size()) {
+      isKept(program.slots.size()) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (const int32_t slot = program.argument_slots[i];
         isPersistent(*artifact.arguments[i]) && slot >= 0) {
@@ -329,19 +323,12 @@ void ContentCheck::checkRead(const InstructionRef &ref,
     checkSum(ref, instruction, copy);
 }
 
-/// Parameters and states stand for all micro-batches, since nothing loads them:
-/// one read is enough.
-void ContentCheck::carry(const InstructionRef &ref,
-                         const Instruction &instruction,
-                         const SlotAccess &access) {
-  const uint32_t copy = copyOf(access);
-  const Content *content = arena.find(copy);
-  if (!content || isCarried[access.slot] ||
-      (content->writer && content->writer->section == Section::body))
-    return;
-  isCarried[access.slot] = isKept[access.slot];
-  carriesSums |= access.writes && !isKept[access.slot];
-  carried.try_emplace({copy, instruction.microBatch()}, ref, access);
+/// Whether what `access` finds is older than the section, and not the host's.
+bool ContentCheck::isFromBefore(Section section,
+                                const SlotAccess &access) const {
+  const Content *content = arena.find(copyOf(access));
+  return content && !isKept[access.slot] &&
+         (!content->writer || content->writer->section != section);
 }
 
 void ContentCheck::visit(const InstructionRef &ref,
@@ -353,8 +340,8 @@ void ContentCheck::visit(const InstructionRef &ref,
   for (const SlotAccess &access : accesses)
     if (access.reads) {
       checkRead(ref, instruction, access);
-      if (ref.section == Section::body)
-        carry(ref, instruction, access);
+      bodyReadsBefore |=
+          ref.section == Section::body && isFromBefore(ref.section, access);
     }
   for (const SlotAccess &access : accesses)
     if (access.writes) {
@@ -383,16 +370,10 @@ void ContentCheck::checkSection(Section section) {
 
 void ContentCheck::check() {
   for (Section section : kSections) {
-    if (!report.empty())
-      break;
-    checkSection(section);
-    if (!report.empty() || section != Section::body)
-      continue;
-    if (carriesSums)
+    if (report.empty())
       checkSection(section);
-    else
-      for (const auto &[place, read] : carried)
-        checkRead(read.first, instructionAt(read.first), read.second);
+    if (report.empty() && section == Section::body && bodyReadsBefore)
+      checkSection(section);
   }
   report.work(arena.operations());
 }

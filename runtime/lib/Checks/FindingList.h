@@ -36,6 +36,7 @@ std::string describe(const InstructionRef &ref, const Instruction &instruction);
 class FindingList {
 public:
   static constexpr size_t kMaximumFindings = 16;
+  const FindingKind kind; ///< of all
 
   FindingList(FindingKind kind, uint64_t &operations)
       : kind(kind), operations(operations) {}
@@ -67,13 +68,11 @@ public:
         findings.push_back(std::move(finding));
   }
 
-  FindingKind kindOfAll() const { return kind; }
   bool full() const { return findings.size() >= kMaximumFindings; }
   bool empty() const { return findings.empty(); }
   std::vector<Finding> take() { return std::move(findings); }
 
 private:
-  FindingKind kind;
   uint64_t &operations;
   std::vector<Finding> findings;
 };

@@ -29,6 +29,7 @@ void checkEach(const CheckOptions &options, size_t count, FindingList &report,
 // Structure*.cpp
 void checkArtifactStructure(const ppx::ArtifactT &artifact,
                             const CheckOptions &options, FindingList &report);
+void checkCalls(const ppx::ArtifactT &artifact, FindingList &report);
 void checkKernels(const ppx::ArtifactT &artifact, FindingList &report);
 void checkArguments(const ppx::ArtifactT &artifact, FindingList &report);
 void checkInstructions(const ppx::ArtifactT &artifact, const Mesh &mesh,

@@ -15,7 +15,7 @@
 // all of its ranks.
 //
 //===----------------------------------------------------------------------===//
-#include "ListAccesses.h"
+#include "../ListAccesses.h"
 #include "Passes.h"
 #include "Places.h"
 #include "QueueAccesses.h"

@@ -4,9 +4,9 @@
 //
 // In: an artifact with sound FlatBuffers encoding, and nothing else: every
 // index, size and kind may be anything. This file covers mesh, groups, ranks,
-// slots and queues; its siblings cover kernels, arguments, instructions and
-// what stages hold and emit. An artifact that passes can be executed without
-// bounds checks.
+// slots and queues; its siblings cover calls, kernels, arguments, instructions
+// and what stages hold and emit. An artifact that passes can be executed
+// without bounds checks.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -14,7 +14,6 @@
 #include "pprt/Artifact.h"
 
 #include <algorithm>
-#include <set>
 
 using namespace pprt;
 using namespace pprt::checks;
@@ -91,90 +90,6 @@ static void checkSlot(const ppx::ProgramT &program, size_t index,
   }
 }
 
-/// What runs takes memory: by instruction with what it touches and awaits, and
-/// by call and queue.
-constexpr uint64_t kMostListed = uint64_t(1) << 27;
-/// The order on memory takes time by what is listed, and by queue in use.
-constexpr uint64_t kMostOrdered = uint64_t(1) << 30;
-
-/// Checks that the calls of all sections call what exists, and that what they
-/// run fits into memory.
-static void checkCalls(const ppx::ProgramT &program, uint64_t &most,
-                       uint64_t &mostOrdered, FindingList &report) {
-  auto fail = [&](Section section, size_t index, const auto &...message) {
-    report.add(text("program '", program.name, "', ", sectionName(section),
-                    ", call ", index, " expects ", message...));
-  };
-  // By routine: whether its instructions leave the micro-batch to the call.
-  std::vector<bool> takesMicroBatch;
-  std::vector<uint64_t> sizes; // with what its instructions touch and await
-  std::set<uint32_t> queues;   // in use
-  for (const auto &routine : program.routines) {
-    report.work(routine->instructions.size());
-    sizes.push_back(0);
-    for (const auto &its : routine->instructions)
-      queues.insert(its->queue);
-    for (const auto &its : routine->instructions)
-      sizes.back() += 1 + its->arguments.size() + its->waits.size();
-    takesMicroBatch.push_back(
-        std::all_of(routine->instructions.begin(), routine->instructions.end(),
-                    [](const auto &its) { return its->micro_batch == -1; }));
-  }
-  std::vector<bool> isCalled(program.routines.size());
-  for (Section section : kSections) {
-    std::set<std::pair<uint32_t, int32_t>> known;
-    for (size_t i = 0; i < callsOf(program, section).size(); ++i) {
-      const ppx::CallT &call = *callsOf(program, section)[i];
-      report.work(1 + call.waits.size());
-      if (call.routine >= program.routines.size())
-        return fail(section, i, "a routine below ", program.routines.size(),
-                    ", got ", call.routine);
-      const bool hasMicroBatch =
-          call.micro_batch >= 0 || !takesMicroBatch[call.routine];
-      if (hasMicroBatch &&
-          !known.insert({call.routine, call.micro_batch}).second)
-        return fail(section, i, "one call of routine ", call.routine,
-                    call.micro_batch >= 0
-                        ? text(" for micro-batch ", call.micro_batch)
-                        : ", which has micro-batches of its own",
-                    ", got another");
-      if (call.micro_batch < -1)
-        return fail(section, i, "a micro-batch or none (-1), got ",
-                    call.micro_batch);
-      if (call.micro_batch >= 0 && !takesMicroBatch[call.routine])
-        return fail(section, i,
-                    "instructions without micro-batches of their "
-                    "own in a routine that is called for one");
-      isCalled[call.routine] = true;
-      const size_t size = program.routines[call.routine]->instructions.size();
-      for (size_t wait = 0; wait < call.waits.size(); ++wait)
-        if (call.waits[wait].instruction() >= size ||
-            (wait > 0 && call.waits[wait].instruction() <
-                             call.waits[wait - 1].instruction()))
-          return fail(section, i,
-                      "waits by ascending instruction, numbered 0 to ",
-                      int64_t(size) - 1, ", got one of number ",
-                      call.waits[wait].instruction());
-      const uint64_t takes =
-          sizes[call.routine] + call.waits.size() + program.queues.size() + 1;
-      if (takes > most)
-        return fail(section, i, "calls of all programs to list at most ",
-                    kMostListed,
-                    " instructions, slots, waits and queues, got more");
-      most -= takes;
-      if (takes * queues.size() > mostOrdered)
-        return fail(section, i,
-                    "what is listed, times the queues in use, to be at most ",
-                    kMostOrdered, " in all programs, got more");
-      mostOrdered -= takes * queues.size();
-    }
-  }
-  for (size_t i = 0; i < isCalled.size(); ++i)
-    if (!isCalled[i])
-      report.add(text("program '", program.name, "' expects calls of routine ",
-                      i, ", got none"));
-}
-
 /// An arena is allocated whole, so it ends with its last slot.
 static void checkArena(const ppx::ProgramT &program, FindingList &report) {
   uint64_t end = 0;
@@ -216,16 +131,15 @@ void checks::checkArtifactStructure(const ppx::ArtifactT &artifact,
     return report.add(mesh.status().message());
   checkGroups(artifact, *mesh, report);
   checkRanks(artifact, *mesh, report);
-  uint64_t most = kMostListed, mostOrdered = kMostOrdered;
   for (const auto &program : artifact.programs) {
     checkSlotsAndQueues(*program, report);
-    checkCalls(*program, most, mostOrdered, report);
     if (program->argument_slots.size() != artifact.arguments.size())
       report.add(text("program '", program->name,
                       "' expects a slot, or -1, for each of ",
                       artifact.arguments.size(), " arguments, got ",
                       program->argument_slots.size()));
   }
+  checkCalls(artifact, report);
   // The code below looks up ranks, groups and slots without checks.
   if (!report.empty())
     return;

@@ -10,7 +10,7 @@
 // call. StructureCollectives.cpp checks the shapes of collectives.
 //
 //===----------------------------------------------------------------------===//
-#include "ListAccesses.h"
+#include "../ListAccesses.h"
 #include "Passes.h"
 #include "Sections.h"
 

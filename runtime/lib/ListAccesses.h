@@ -6,12 +6,12 @@
 // Those that differ only in the call touch the same slots: that is found once.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PPRT_LIB_CHECKS_LISTACCESSES_H
-#define PPRT_LIB_CHECKS_LISTACCESSES_H
+#ifndef PPRT_LIB_LISTACCESSES_H
+#define PPRT_LIB_LISTACCESSES_H
 
 #include "pprt/SlotAccesses.h"
 
-namespace pprt::checks {
+namespace pprt {
 
 class ListAccesses {
 public:
@@ -35,6 +35,6 @@ private:
   std::vector<std::vector<SlotAccess>> known; ///< by number
 };
 
-} // namespace pprt::checks
+} // namespace pprt
 
-#endif // PPRT_LIB_CHECKS_LISTACCESSES_H
+#endif // PPRT_LIB_LISTACCESSES_H

@@ -289,6 +289,11 @@ TEST(Calls, AreOncePerMicroBatch) {
   EXPECT_EQ(checkStructure(artifact).status().message(),
             "program 'program0', body, call 1 expects one call of routine 0 "
             "for micro-batch 1, got another");
+  // Sections do not count each other's.
+  artifact = twoCalls();
+  artifact.programs[0]->setup.push_back(
+      std::make_unique<ppx::CallT>(*artifact.programs[0]->body[0]));
+  EXPECT_EQ(checkArtifact(artifact).status().message(), "");
   artifact = twoCalls();
   artifact.programs[0]->routines[1]->instructions[0]->micro_batch = 0;
   addCall(*artifact.programs[0], 1, -1);

@@ -14,7 +14,9 @@
 #include "pprt/Program.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <tuple>
 
 using namespace pp::predict;
@@ -171,43 +173,85 @@ public:
                  prediction.stepSeconds, prediction.times));
     if (measured)
       addMeasured(picture);
-    const bool showsAll = measured && ranks.size() <= kMostRanks;
-    if (measured && !showsAll)
+    if (measured && !showsAll())
       picture.lines.push_back("rows are of one of the ranks that do the same, "
                               "of " +
                               std::to_string(ranks.size()));
     for (uint32_t its = 0; its < players.size(); ++its) {
-      if (!showsAll)
+      if (!showsAll())
         addRows(picture, its, players.ranksOf(its).front());
       picture.memory.push_back(memoryOf(its));
     }
-    for (uint32_t rank = 0; showsAll && rank < ranks.size(); ++rank)
+    for (uint32_t rank = 0; showsAll() && rank < ranks.size(); ++rank)
       addRows(picture, classOf(rank), rank);
     return picture;
   }
 
-  /// From when both ends are there to the end.
+  /// Those that are predicted, and those that were measured.
   std::vector<schedule::Arrow> findTransfers() const {
     std::vector<schedule::Arrow> arrows;
-    for (const std::vector<Place> &commOp : players.findCommOps()) {
-      schedule::Arrow arrow;
-      for (Place place : commOp) {
-        const ppx::Opcode opcode = players.instruction(place)->opcode;
-        const Span &span = timeline[place.player][place.index];
-        if (opcode == ppx::Opcode_send)
-          arrow.from = place.player;
-        else if (opcode == ppx::Opcode_recv)
-          arrow.to = place.player;
-        arrow.begin = std::max(arrow.begin, unit.perSecond * span.begin);
-        arrow.end = unit.perSecond * span.end;
-      }
-      if (arrow.from != arrow.to)
-        arrows.push_back(arrow);
+    const auto ofClass = [&](uint32_t its) -> const std::vector<Span> & {
+      return timeline[its];
+    };
+    if (!measured) {
+      addTransfers(arrows, players, ofClass, [](uint32_t its) { return its; });
+      return arrows;
     }
+    const auto ofRank = [&](uint32_t rank) -> const std::vector<Span> & {
+      return measured->timeline[rank];
+    };
+    if (showsAll()) {
+      addTransfers(
+          arrows, ranks,
+          [&](uint32_t rank) -> const std::vector<Span> & {
+            return timeline[classOf(rank)];
+          },
+          [](uint32_t rank) { return 2 * rank; });
+      addTransfers(arrows, ranks, ofRank,
+                   [](uint32_t rank) { return 2 * rank + 1; });
+      return arrows;
+    }
+    addTransfers(arrows, players, ofClass,
+                 [](uint32_t its) { return 2 * its; });
+    addTransfers(arrows, ranks, ofRank,
+                 [&](uint32_t rank) -> std::optional<size_t> {
+                   const uint32_t its = classOf(rank);
+                   if (players.ranksOf(its).front() != rank)
+                     return std::nullopt;
+                   return 2 * its + 1;
+                 });
     return arrows;
   }
 
 private:
+  /// Of many ranks one of each class has rows.
+  bool showsAll() const { return measured && ranks.size() <= kMostRanks; }
+
+  /// From when both ends are there to the end, of those whose ends have rows.
+  static void addTransfers(
+      std::vector<schedule::Arrow> &arrows, const Players &players,
+      const std::function<const std::vector<Span> &(uint32_t)> &spansOf,
+      const std::function<std::optional<size_t>(uint32_t)> &rowOf) {
+    for (const std::vector<Place> &commOp : players.findCommOps()) {
+      schedule::Arrow arrow;
+      bool hasRows = true;
+      for (Place place : commOp) {
+        const ppx::Opcode opcode = players.instruction(place)->opcode;
+        const Span &span = spansOf(place.player)[place.index];
+        const std::optional<size_t> row = rowOf(place.player);
+        hasRows &= row.has_value();
+        if (opcode == ppx::Opcode_send)
+          arrow.from = row.value_or(0);
+        else if (opcode == ppx::Opcode_recv)
+          arrow.to = row.value_or(0);
+        arrow.begin = std::max(arrow.begin, span.begin);
+        arrow.end = span.end;
+      }
+      if (hasRows && arrow.from != arrow.to)
+        arrows.push_back(arrow);
+    }
+  }
+
   static std::string describe(const std::string &what, double seconds,
                               const RankTimes &times) {
     return std::string(what) + ": a step of " + printSeconds(seconds) +
@@ -292,7 +336,7 @@ std::string pp::predict::drawStep(const Prediction &prediction,
   }
   const StepPicture step(prediction, artifact, mesh, measured);
   schedule::Picture picture = step.make();
-  if (drawsTransfers && !measured)
+  if (drawsTransfers)
     picture.arrows = step.findTransfers();
   return drawSvg(picture);
 }

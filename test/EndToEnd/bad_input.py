@@ -274,6 +274,7 @@ def cases():
         yield run("a timeline without a step", 2, f"--{option}|--steps", "mlp.mlir", f"--{option}=t.svg",
                   "--steps=0")
     yield run("steps of no trace", 2, "--trace-steps|'--trace'", "mlp.mlir", "--trace-steps=2")
+    yield run("transfers of no picture", 2, "'--draw-transfers' needs '--draw'", "mlp.mlir", "--draw-transfers")
     yield run("a trace of no steps", 2, "--trace-steps|got 0", "mlp.mlir", "--trace=t.json",
               "--trace-steps=0")
     yield run("code of a run", 2, "'--code'|'--dry-run'", "mlp.mlir", "--code=code.ptx")

@@ -87,10 +87,11 @@ def check_bits(judge, model, strategy, count, from_model):
         program = ["m.ppx"]
     results = []
     for processes in (0, count):
-        outputs = [folder / f"{processes}.{kind}" for kind in ("st", "jsonl", "json", "trace")]
-        save, metrics, report, trace = outputs
+        outputs = [folder / f"{processes}.{kind}" for kind in ("st", "jsonl", "json", "trace", "svg")]
+        save, metrics, report, trace, picture = outputs
         done = judge.run(processes, *program, f"--steps={STEPS}", f"--save={save}",
-                         f"--metrics={metrics}", f"--report={report}", f"--trace={trace}")
+                         f"--metrics={metrics}", f"--report={report}", f"--trace={trace}",
+                         f"--draw={picture}", "--draw-transfers")
         if done.returncode:
             judge.expect(False, f"{name}: {done.stdout}{done.stderr}")
             return
@@ -103,6 +104,8 @@ def check_bits(judge, model, strategy, count, from_model):
                  if event["ph"] == "X"}
         judge.expect(spans == set(range(told["world"])),
                      f"{name}: expects a trace of all ranks, got {spans}")
+        rows = picture.read_text().count(">measured<")
+        judge.expect(rows == told["world"], f"{name}: expects a picture of {told['world']} ranks, got {rows}")
         results.append((losses_of(metrics), save.read_bytes()))
         for path in outputs:
             path.unlink()

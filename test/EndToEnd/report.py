@@ -174,7 +174,9 @@ def check_trace(trace, report, level4):
 
 def check_picture(path, report):
     """Each rank has two rows, whose bubbles are those of the report; it is well-formed XML."""
-    texts = [node.firstChild.data for node in xml.dom.minidom.parse(str(path)).getElementsByTagName("text")]
+    document = xml.dom.minidom.parse(str(path))
+    texts = [node.firstChild.data for node in document.getElementsByTagName("text")]
+
     def percent(share):
         return f"{100 * share:.1f}%"
     for known, row in ("predicted", r"rank {}, stages? [\d, ]+, predicted"), ("measured", "measured"):
@@ -186,6 +188,11 @@ def check_picture(path, report):
         for rank in 0, report["world"] - 1:
             if percent(report["bubble"]["ranks"][rank][known]) not in rows:
                 yield f"expects a row with the {known} bubble of rank {rank}, got {rows}"
+    sent = sum(rank["send"]["count"] for rank in report["communication"] if "send" in rank)
+    drawn = sum(line.getAttribute("d").count("M") for line in document.getElementsByTagName("path")
+                if line.getAttribute("stroke-width") == "0.6")
+    if drawn != 2 * sent:
+        yield f"expects {sent} transfers as predicted and as measured, got {drawn} lines"
     if not any(text.startswith("predicted memory") for text in texts):
         yield f"expects memory over time, got {texts}"
 
@@ -294,7 +301,7 @@ def main():
             call("pp-opt", "gpt.mlir", f"--pp-parallelize={GOAL} stop-after={level}", "-o",
                  f"{level}.mlir")
         errors = [*check_seeds(run), *check_printed(tools, folder)]
-        run(GOAL, "--draw=step.svg")
+        run(GOAL, "--draw=step.svg", "--draw-transfers")
         report = json.loads((folder / "report.json").read_text())
         call("pp-run", "gpt.mlir", f"--parallelize={GOAL}", "--dry-run", "--quiet",
              "--report=dry.json", "--trace=dry-trace.json")

@@ -155,7 +155,8 @@ Status pp::run::dryRun(const Options &options, const ppx::ArtifactT &artifact,
         !status.ok())
       return status;
   if (!options.draw.empty()) {
-    const std::string text = drawStep(prediction, artifact, *mesh);
+    const std::string text =
+        drawStep(prediction, artifact, *mesh, nullptr, options.drawsTransfers);
     if (Status status = writeOutput(options.draw, text.data(), text.size());
         !status.ok())
       return status;

@@ -341,6 +341,9 @@ const std::vector<Option> &pp::run::optionTable() {
        "predicted, and the memory over time",
        [](std::string_view v, Options &o) { return readPicture(v, o.draw); },
        needsValues},
+      {"draw-transfers", "", "with --draw: also a line for each transfer",
+       [](std::string_view, Options &o) { return setSwitch(o.drawsTransfers); },
+       needsValues},
       {"dry-run", "",
        "only check the program and predict a run: memory, communication, "
        "stages, "

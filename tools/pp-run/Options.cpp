@@ -106,7 +106,8 @@ Status checkEvaluation(const Options &result,
                       "'--eval-program'");
   for (const char *name :
        {"data", "steps", "eval-every", "save", "checkpoint", "trace", "draw",
-        "fit", "reference", "plot", "tensorboard", "listen", "log-every"})
+        "draw-transfers", "fit", "reference", "plot", "tensorboard", "listen",
+        "log-every"})
     if (seen.count(name))
       return usageError("'--eval-only' trains nothing and so cannot obey '--" +
                         std::string(name) + "', got both");
@@ -186,6 +187,8 @@ Status checkTogether(const Options &result,
     return usageError("'--log-every' expects at least 1, got 0");
   if (seen.count("trace-steps") && result.trace.empty())
     return usageError("'--trace-steps' needs '--trace'");
+  if (result.drawsTransfers && result.draw.empty())
+    return usageError("'--draw-transfers' needs '--draw'");
   if (result.traceSteps == 0)
     return usageError("'--trace-steps' expects at least 1, got 0");
   if (!result.reference.empty() && !result.verify)

@@ -41,6 +41,7 @@ struct Options {
   /// Files; empty: none.
   std::string parameters, save, report, trace, draw, metrics, plot, reference,
       code;
+  bool drawsTransfers = false;
   /// Folders; empty: none.
   std::string checkpoint, resume, tensorboard;
   /// Where the last step can be asked for.

@@ -45,13 +45,13 @@ static std::string withSize(const std::string &path) {
 }
 
 /// As predicted only, if the last step did not end or was not timed.
-static Status drawLastStep(const std::string &path, const Session &session,
+static Status drawLastStep(const Options &options, const Session &session,
                            const pp::predict::Prediction &prediction) {
   const std::optional<MeasuredStep> measured = measuredStep(session);
   const std::string text =
       drawStep(prediction, session.artifact(), session.mesh(),
-               measured ? &*measured : nullptr);
-  return writeFile(path, text.data(), text.size());
+               measured ? &*measured : nullptr, options.drawsTransfers);
+  return writeFile(options.draw, text.data(), text.size());
 }
 
 Status pp::run::writeResults(const Options &options, const Session &session,
@@ -81,7 +81,7 @@ Status pp::run::writeResults(const Options &options, const Session &session,
                               : traceLastStep(session, report.checkpoints)),
          options.trace);
   if (!options.draw.empty())
-    note(drawLastStep(options.draw, session, prediction), options.draw);
+    note(drawLastStep(options, session, prediction), options.draw);
   status = join(status, sinks.finish());
   for (const std::string &file : sinks.files())
     written.push_back(file);

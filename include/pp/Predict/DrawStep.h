@@ -14,7 +14,7 @@
 
 namespace pp::predict {
 
-/// `drawsTransfers`: with a line for each, unless `measured` is drawn, too.
+/// `drawsTransfers`: with a line for each, as predicted and as measured.
 std::string drawStep(const Prediction &prediction,
                      const pprt::ppx::ArtifactT &artifact,
                      const pprt::Mesh &mesh,

@@ -228,10 +228,10 @@ private:
   bool showsAll() const { return measured && ranks.size() <= kMostRanks; }
 
   /// From when both ends are there to the end, of those whose ends have rows.
-  static void addTransfers(
+  void addTransfers(
       std::vector<schedule::Arrow> &arrows, const Players &players,
       const std::function<const std::vector<Span> &(uint32_t)> &spansOf,
-      const std::function<std::optional<size_t>(uint32_t)> &rowOf) {
+      const std::function<std::optional<size_t>(uint32_t)> &rowOf) const {
     for (const std::vector<Place> &commOp : players.findCommOps()) {
       schedule::Arrow arrow;
       bool hasRows = true;
@@ -244,8 +244,8 @@ private:
           arrow.from = row.value_or(0);
         else if (opcode == ppx::Opcode_recv)
           arrow.to = row.value_or(0);
-        arrow.begin = std::max(arrow.begin, span.begin);
-        arrow.end = span.end;
+        arrow.begin = std::max(arrow.begin, unit.perSecond * span.begin);
+        arrow.end = std::max(arrow.end, unit.perSecond * span.end);
       }
       if (hasRows && arrow.from != arrow.to)
         arrows.push_back(arrow);

@@ -18,7 +18,8 @@ void WriterShadow::write(uint32_t slot, const ppx::InstructionT *instruction,
   const ppx::InstructionT *before = makers[s.offset];
   const int32_t adds = instruction ? instruction->micro_batch : -1;
   std::set<int32_t> &its = summands[slot];
-  if (!isRead || adds < 0 || isHeld[slot])
+  const bool isGate = instruction && instruction->opcode == ppx::Opcode_gate;
+  if (!isRead || isGate || adds < 0 || isHeld[slot])
     its.clear();
   else if (!its.empty())
     its.insert(adds);

@@ -10,6 +10,7 @@
 
 #include "../OutOfMemory.h"
 #include "Passes.h"
+#include "Places.h"
 
 #include <algorithm>
 
@@ -171,6 +172,20 @@ static void checkCommunication(const Ranks &ranks, CheckResult &result) {
   checkCommunication(ranks, apart, result);
 }
 
+/// Checks one program alone: for races, and without them, what it reads.
+static void checkProgram(const Ranks &ranks, uint32_t program,
+                         FindingList &report) {
+  const Places places(*ranks.artifact.programs[program]);
+  checkRaces(ranks, program, places, report);
+  if (!report.empty())
+    return;
+  uint64_t operations = 0;
+  FindingList clobbers(FindingKind::clobber, operations);
+  checkContents(ranks, program, places, clobbers);
+  report.work(operations);
+  report.append(clobbers.take());
+}
+
 static void checkArtifactInto(const ppx::ArtifactT &artifact,
                               const CheckOptions &options,
                               CheckResult &result) {
@@ -179,7 +194,6 @@ static void checkArtifactInto(const ppx::ArtifactT &artifact,
     return;
   Expected<Mesh> mesh = Mesh::create(artifact.axes);
   const Ranks ranks(artifact, *mesh);
-  const size_t programs = artifact.programs.size();
 
   if (options.memoryLimit) {
     FindingList memory(FindingKind::memory, result.operations);
@@ -190,22 +204,15 @@ static void checkArtifactInto(const ppx::ArtifactT &artifact,
   // Ranks break in the same way: the first programs' findings are enough.
   // Communication takes longer than a program, so it begins first.
   CheckResult communication;
-  FindingList races(FindingKind::race, result.operations);
-  checkEach(options, programs + 1, races,
+  FindingList alone(FindingKind::race, result.operations);
+  checkEach(options, artifact.programs.size() + 1, alone,
             [&](size_t number, FindingList &report) {
               if (number == 0)
                 checkCommunication(ranks, communication);
               else
-                checkRaces(ranks, uint32_t(number - 1), report);
+                checkProgram(ranks, uint32_t(number - 1), report);
             });
-  FindingList clobbers(FindingKind::clobber, result.operations);
-  if (races.empty())
-    checkEach(options, programs, clobbers,
-              [&](size_t program, FindingList &report) {
-                checkContents(ranks, uint32_t(program), report);
-              });
-  append(result, races.take());
-  append(result, clobbers.take());
+  append(result, alone.take());
   append(result, std::move(communication.findings));
   result.operations += communication.operations;
 }

@@ -52,8 +52,8 @@ struct Content {
 /// has its bytes is one interval.
 class Arena {
 public:
-  explicit Arena(const ppx::ProgramT &program)
-      : places(program), whole(places.size(), contents.end()) {}
+  explicit Arena(const Places &places)
+      : places(places), whole(places.size(), contents.end()) {}
 
   const SlotCopies &copies() const { return places.copies; }
 
@@ -78,7 +78,7 @@ private:
 
   void splitAt(uint64_t byte);
 
-  const Places places;
+  const Places &places;
   Contents contents;
   /// By place: the interval that is exactly its bytes, or the end.
   std::vector<Contents::iterator> whole;
@@ -89,7 +89,8 @@ private:
 /// Checks one program section by section.
 class ContentCheck {
 public:
-  ContentCheck(const Ranks &ranks, uint32_t programIndex, FindingList &report);
+  ContentCheck(const Ranks &ranks, uint32_t number, const Places &places,
+               FindingList &report);
   void check();
 
 private:
@@ -209,10 +210,10 @@ const std::optional<Content> *Arena::findForeign(uint32_t copy,
 }
 
 ContentCheck::ContentCheck(const Ranks &ranks, uint32_t number,
-                           FindingList &report)
+                           const Places &places, FindingList &report)
     : ranks(ranks), number(number), artifact(ranks.artifact),
       program(*artifact.programs[number]), mesh(ranks.mesh), report(report),
-      arena(program), partsOf(std::min<size_t>(mesh.microBatchCount(), kFew)),
+      arena(places), partsOf(std::min<size_t>(mesh.microBatchCount(), kFew)),
       isKept(program.slots.size()) {
   for (size_t i = 0; i < artifact.arguments.size(); ++i)
     if (const int32_t slot = program.argument_slots[i];
@@ -265,10 +266,12 @@ bool ContentCheck::isFor(const Content &content, const Instruction &reader) {
          partOverTime(mesh, argument, reader.microBatch());
 }
 
-/// A kernel may also work in place, within one micro-batch.
+/// A kernel may also work in place, within one micro-batch. A gate is said to
+/// read what it writes, but adds nothing to it.
 bool ContentCheck::addToSum(uint32_t copy, const Instruction &instruction) {
   const Content *before = arena.find(copy);
   if (!before || instruction.microBatch() < 0 ||
+      instruction->opcode == ppx::Opcode_gate ||
       isKept[arena.copies().slotOf(copy)])
     return false;
   if (!before->isSum) {
@@ -379,6 +382,6 @@ void ContentCheck::check() {
 }
 
 void checks::checkContents(const Ranks &ranks, uint32_t program,
-                           FindingList &report) {
-  ContentCheck(ranks, program, report).check();
+                           const Places &places, FindingList &report) {
+  ContentCheck(ranks, program, places, report).check();
 }

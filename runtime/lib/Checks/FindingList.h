@@ -36,7 +36,7 @@ std::string describe(const InstructionRef &ref, const Instruction &instruction);
 class FindingList {
 public:
   static constexpr size_t kMaximumFindings = 16;
-  const FindingKind kind; ///< of all
+  const FindingKind kind; ///< of what is found here
 
   FindingList(FindingKind kind, uint64_t &operations)
       : kind(kind), operations(operations) {}

@@ -16,6 +16,8 @@
 
 namespace pprt::checks {
 
+class Places;
+
 /// Instructions that complete together: a send and its receive, or the members
 /// of a collective. All are of the same section.
 using Rendezvous = std::vector<InstructionRef>;
@@ -71,10 +73,12 @@ template <typename Enum> bool isOneOf(Enum value, Enum first, Enum last) {
 
 // Memory.cpp
 void checkMemory(const Ranks &ranks, uint64_t limit, FindingList &report);
-// Races.cpp; of one of the artifact's programs.
-void checkRaces(const Ranks &ranks, uint32_t program, FindingList &report);
+// Races.cpp; of one of the artifact's programs, whose places are given.
+void checkRaces(const Ranks &ranks, uint32_t program, const Places &places,
+                FindingList &report);
 // Contents.cpp; assumes that the program has no races.
-void checkContents(const Ranks &ranks, uint32_t program, FindingList &report);
+void checkContents(const Ranks &ranks, uint32_t program, const Places &places,
+                   FindingList &report);
 // Matching.cpp; returns instructions of the speakers of `classes`.
 std::vector<Rendezvous> matchCommunication(const Ranks &ranks,
                                            const RankClasses &classes,

@@ -33,8 +33,7 @@ namespace {
 /// The arena of one program, cut at the ends of its slots.
 class Memory {
 public:
-  explicit Memory(const ppx::ProgramT &program)
-      : places(program), bounds(findBounds()) {
+  explicit Memory(const Places &places) : places(places), bounds(findBounds()) {
     for (uint32_t place = 0; place < places.size(); ++place)
       ranges.push_back(
           {segmentAt(places[place].begin), segmentAt(places[place].end)});
@@ -61,7 +60,7 @@ private:
                   bounds.begin());
   }
 
-  const Places places;
+  const Places &places;
   std::vector<uint64_t> bounds;     ///< segment i is [bounds[i], bounds[i + 1])
   std::vector<SegmentRange> ranges; ///< by place
 };
@@ -243,8 +242,8 @@ void SectionRaces::check() {
 }
 
 void checks::checkRaces(const Ranks &ranks, uint32_t program,
-                        FindingList &report) {
-  const Memory memory(*ranks.artifact.programs[program]);
+                        const Places &places, FindingList &report) {
+  const Memory memory(places);
   report.work(memory.segmentCount());
   for (Section section : kSections)
     SectionRaces(ranks, program, section, memory, report).check();

@@ -454,12 +454,23 @@ static LogicalResult verifyInterface(func::FuncOp main, MeshOp mesh,
   return success();
 }
 
+/// Programs do not need their table any more, but it is drawn and written.
+static LogicalResult verifySchedule(func::FuncOp main) {
+  auto schedule = main->getAttrOfType<ScheduleAttr>(attrs::kSchedule);
+  std::string error;
+  if (schedule && !schedule::verify(schedule.getTable(), error))
+    return main.emitError("pp.schedule: ") << error;
+  return success();
+}
+
 LogicalResult pp::verifyModel(ModuleOp module, func::FuncOp main,
                               std::optional<Level> level) {
   if (failed(verifyContents(module, main, level)))
     return failure();
   MeshOp mesh = lookupMesh(module);
   if (level && failed(verifyPlan(module, mesh, *level)))
+    return failure();
+  if (level == Level::Program && failed(verifySchedule(main)))
     return failure();
   return verifyInterface(main, mesh, level);
 }

@@ -199,6 +199,17 @@ Expected<Durations> Durations::create(const ppx::ArtifactT &artifact,
     const auto found = modelled.find(key);
     return found == modelled.end() ? 0 : found->second;
   };
+  const auto refuse = [](const std::string &what) {
+    return Status(ExitCode::usage,
+                  "--durations expects a run with the same stages, got one " +
+                      what +
+                      "; give both plans the same pp, chunks and cuts (a "
+                      "searched schedule chooses chunks that the plan does not "
+                      "say)");
+  };
+  for (const auto &[key, seconds] : measured.seconds)
+    if (key.back() == 'F' && !modelled.count(key))
+      return refuse("with " + key);
   for (const auto &[key, seconds] : modelled) {
     const std::string stage = key.substr(0, key.size() - 1);
     std::optional<double> took = measured.find(key);
@@ -215,13 +226,7 @@ Expected<Durations> Durations::create(const ppx::ArtifactT &artifact,
     const bool isAction =
         key == stage + 'F' || key == backward || key == weight;
     if (!took && isAction)
-      return Status(
-          ExitCode::usage,
-          "--durations expects a run with the same stages, got one "
-          "without " +
-              key +
-              "; give both plans the same pp, chunks and cuts (a searched "
-              "schedule chooses chunks that the plan does not say)");
+      return refuse("without " + key);
     if (took && model > 0)
       result.factors[key] = *took / model;
   }

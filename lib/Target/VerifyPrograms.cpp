@@ -72,16 +72,6 @@ struct VerifyProgramsPass : pp::impl::VerifyProgramsBase<VerifyProgramsPass> {
     markAllAnalysesPreserved();
     if (failed(verify(getOperation())))
       return signalPassFailure();
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (auto schedule =
-            main ? main->getAttrOfType<ScheduleAttr>(attrs::kSchedule)
-                 : ScheduleAttr()) {
-      std::string error;
-      if (!schedule::verify(schedule.getTable(), error)) {
-        main.emitError("pp.schedule: ") << error;
-        return signalPassFailure();
-      }
-    }
     auto artifact = buildArtifact(getOperation());
     if (failed(artifact))
       return signalPassFailure();

@@ -16,6 +16,7 @@ Partitioning does not look at types, kernels and products do: f32 takes the firs
 of each family's strategies, and f64 all of them.
 
   verify_matrix.py --bin=build/bin [--dtype=f64|f32] [--families=gpt,moe] [--schedules] [--all] [--jobs=2]
+  verify_matrix.py --bin=build/bin --schedules --all --launcher="mpirun -n 2"
 """
 import argparse
 import concurrent.futures
@@ -37,8 +38,8 @@ MARGIN = 1e-4
 
 
 class Judge:
-    def __init__(self, tools, dtype, device, folder):
-        self.tools, self.dtype, self.device, self.folder = tools, dtype, device, folder
+    def __init__(self, tools, dtype, how, folder):
+        self.tools, self.dtype, self.how, self.folder = tools, dtype, how, folder
 
     @functools.cache
     def model(self, flags):
@@ -60,7 +61,7 @@ class Judge:
     def run(self, flags, plan, seed):
         return subprocess.run(
             [self.tools / "pp-run", self.model(flags), f"--parallelize={plan}", "--verify",
-             f"--steps={STEPS}", "--data=random", f"--seed={seed}", f"--device={self.device}"],
+             f"--steps={STEPS}", "--data=random", f"--seed={seed}", *self.how],
             capture_output=True, text=True, timeout=300)
 
     def judge(self, strategy):
@@ -88,6 +89,7 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--dtype", choices=("f64", "f32"), default="f64")
     parser.add_argument("--device", default="cpu", help="of pp-run; its judge runs on cpu")
+    parser.add_argument("--launcher", default="threads", help="of pp-run")
     parser.add_argument("--families", default=",".join(strategies.FAMILIES))
     parser.add_argument("--schedules", action="store_true", help="those of draw_schedules")
     parser.add_argument("--all", action="store_true",
@@ -102,7 +104,8 @@ def main():
 
     failed, worst = 0, {}
     with tempfile.TemporaryDirectory() as folder:
-        judge = Judge(args.bin, args.dtype, args.device, pathlib.Path(folder))
+        judge = Judge(args.bin, args.dtype, (f"--device={args.device}", f"--launcher={args.launcher}"),
+                      pathlib.Path(folder))
         for strategy in drawn:  # one at a time: their results are remembered
             judge.seed(strategy.model, strategy.optimizer)
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

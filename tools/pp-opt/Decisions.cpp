@@ -135,6 +135,14 @@ private:
     std::string error;
     if (!schedule::verify(schedule, error))
       return main.emitError("expects a schedule that can run: ") << error;
+    if (MeshOp mesh = lookupMesh(getOperation())) {
+      const MeshAxisAttr axis = mesh.getMesh().getStageAxis();
+      const int64_t positions = axis ? axis.getSize() : 1;
+      if (int64_t(schedule.ranks.size()) != positions)
+        return main.emitError("expects a schedule of ")
+               << positions << " positions, got one of "
+               << schedule.ranks.size();
+    }
     return schedule;
   }
 

@@ -355,25 +355,39 @@ void StepPlacement::askForAddends(Value value, PositionSum &sum) {
   sum.positions.assign(members.begin(), members.end());
 }
 
+/// The operands of `value`, of an addition all its addends, that not every
+/// position that asks for it can have.
+SmallVector<Value> StepPlacement::findLacking(Value value) const {
+  SmallVector<Value> operands;
+  if (isa<AddOp>(value.getDefiningOp()))
+    collectAddends(value, operands);
+  else
+    llvm::append_range(operands, value.getDefiningOp()->getOperands());
+  llvm::erase_if(operands, [&](Value operand) {
+    return llvm::includes(getReach(operand), asked.at(value));
+  });
+  return operands;
+}
+
 /// True if the positions that ask for `value` lack just one of its operands,
 /// which is no larger and can be summed before it: the prologue comes before
 /// all sums.
 bool StepPlacement::lacksOneOperand(Value value) const {
   if (getKind(value.getDefiningOp()) == Kind::Prologue)
     return false;
-  SmallVector<Value> operands(value.getDefiningOp()->getOperands());
-  if (isa<AddOp>(value.getDefiningOp())) {
-    operands.clear();
-    collectAddends(value, operands);
-  }
-  llvm::erase_if(operands, [&](Value operand) {
-    return llvm::includes(getReach(operand), asked.at(value));
-  });
+  const SmallVector<Value> operands = findLacking(value);
   auto size = [](Value value) {
     return cast<RankedTensorType>(value.getType()).getNumElements();
   };
   return llvm::all_equal(operands) && operands.front().getDefiningOp() &&
          size(operands.front()) <= size(value);
+}
+
+/// One sum for all of them costs no more than one for each.
+bool StepPlacement::lacksSeveralAddends(Value value) const {
+  return isa<AddOp>(value.getDefiningOp()) &&
+         getKind(value.getDefiningOp()) != Kind::Prologue &&
+         !llvm::all_equal(findLacking(value));
 }
 
 /// Follows requests from the results through the update. Returns the first
@@ -396,9 +410,11 @@ Value StepPlacement::findOutOfReach() {
       continue;
     }
     bool isWithin = llvm::includes(getHome(value), asked[value]);
-    if (!isWithin && (!isComputedInStep(value) || !lacksOneOperand(value)))
+    const bool isComputed = isComputedInStep(value);
+    if (isWithin ? isComputed && lacksSeveralAddends(value)
+                 : !isComputed || !lacksOneOperand(value))
       first = value;
-    else if (isComputedInStep(value))
+    else if (isComputed)
       for (Value operand : op.getOperands())
         ask(operand, asked.at(value));
   }

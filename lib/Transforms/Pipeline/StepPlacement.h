@@ -12,7 +12,8 @@
 // the positions at which it is requested. If that leads to a value that a
 // position cannot compute, it gets it from a sum over positions, to which it
 // adds zeros. The sum is taken at an op that lacks several operands, or one
-// larger than its result; otherwise at the missing operand.
+// larger than its result, and at an addition that lacks several addends;
+// otherwise at the missing operand.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PP_LIB_TRANSFORMS_PIPELINE_STEPPLACEMENT_H
@@ -104,7 +105,9 @@ private:
   /// Notes that the update needs `value` at `positions`.
   void ask(mlir::Value value, llvm::ArrayRef<int64_t> positions);
   void askForAddends(mlir::Value value, PositionSum &sum);
+  mlir::SmallVector<mlir::Value> findLacking(mlir::Value value) const;
   bool lacksOneOperand(mlir::Value value) const;
+  bool lacksSeveralAddends(mlir::Value value) const;
   bool isComputedInStep(mlir::Value value) const;
   void collectAddends(mlir::Value value,
                       llvm::SmallVectorImpl<mlir::Value> &addends) const;

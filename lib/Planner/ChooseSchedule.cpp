@@ -15,6 +15,18 @@ using namespace pp;
 /// micro-batch.
 static constexpr uint64_t kMostBytes = uint64_t(1) << 30;
 
+/// The first action of a micro-batch that a step of `count` does not have, and
+/// its row.
+static std::string findMore(const schedule::Schedule &schedule,
+                            unsigned count) {
+  for (auto [row, actions] : llvm::enumerate(schedule.ranks))
+    for (const schedule::Action &action : actions)
+      if (action.microBatch >= count)
+        return " with " + schedule::print(action) + " in row " +
+               std::to_string(row + 1);
+  return "";
+}
+
 static FailureOr<schedule::Schedule>
 readSchedule(func::FuncOp main, const std::string &file,
              const schedule::ScheduleProblem &problem) {
@@ -35,7 +47,8 @@ readSchedule(func::FuncOp main, const std::string &file,
   if (schedule->microBatches != problem.microBatches)
     return fail("expects " + Twine(problem.microBatches) +
                 " micro-batches (microbatches), got " +
-                Twine(schedule->microBatches));
+                Twine(schedule->microBatches) +
+                findMore(*schedule, problem.microBatches));
   if (!schedule::verify(*schedule, error))
     return fail(error);
   if (problem.chunks && problem.chunks * problem.ranks != schedule->stages)

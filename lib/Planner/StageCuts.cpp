@@ -45,6 +45,12 @@ FailureOr<SmallVector<int64_t>> pp::findNamedCuts(func::FuncOp main,
       return getOrigin(&op) >= 0 && getKind(&op) == Kind::Forward &&
              pattern.match(&op);
     });
+    // As --dry-run and plans tell them.
+    if (int64_t number = 0;
+        first == ops.end() && !part.trim().getAsInteger(10, number)) {
+      cuts.push_back(number);
+      continue;
+    }
     if (first == ops.end())
       return main.emitError("cuts=\"")
              << part.trim()

@@ -60,6 +60,7 @@ public:
 
 private:
   static bool isSlice(const Json &event);
+  static const Json &timeOf(const Json &event);
   static bool isOutOfRange(const Json &event);
   /// How many steps have begun at a time.
   size_t stepAt(double microseconds) const {
@@ -80,9 +81,16 @@ bool TraceReader::isSlice(const Json &event) {
          event.contains("pid") && event["pid"].is_number_integer();
 }
 
+/// Of ranks that share cores the processor's time: the rest they wait for one.
+const Json &TraceReader::timeOf(const Json &event) {
+  const auto processor = event.find("tdur");
+  return processor != event.end() && processor->is_number() ? *processor
+                                                            : event["dur"];
+}
+
 /// Whether a kernel takes no time, less, or more than a year.
 bool TraceReader::isOutOfRange(const Json &event) {
-  const double microseconds = event["dur"].get<double>();
+  const double microseconds = timeOf(event).get<double>();
   return !(microseconds >= 0 && microseconds < 3e13);
 }
 
@@ -103,9 +111,9 @@ Expected<std::map<std::string, double>> TraceReader::read() {
       continue;
     if (isOutOfRange(event))
       return Status(ExitCode::io, "expects a time from 0 on for '" + name +
-                                      "', got " + event["dur"].dump() + " us");
+                                      "', got " + timeOf(event).dump() + " us");
     sums[{event["pid"].get<int64_t>(), stepAt(event["ts"].get<double>()),
-          name.substr(0, name.find(' '))}] += event["dur"].get<double>() / 1e6;
+          name.substr(0, name.find(' '))}] += timeOf(event).get<double>() / 1e6;
   }
   std::map<std::string, std::vector<double>> all;
   for (const auto &[at, seconds] : sums)

@@ -20,7 +20,7 @@ using namespace pp::schedule;
 
 namespace {
 
-constexpr double kCharacter = 6.2, kLine = 16, kSwatch = 12;
+constexpr double kCharacter = 6.2, kLine = 16, kSwatch = 12, kMargin = 12;
 constexpr double kMinWidth = 640, kMaxWidth = 1600;
 /// From here on a bar is an element of its own, which says what it is.
 constexpr double kWide = 12;
@@ -48,7 +48,7 @@ public:
   }
 
   std::string draw() const {
-    const double rowsEnd = yOfRows() + heightOfRows();
+    const double rowsEnd = rowsTop + heightOfRows();
     const double memoryTop = rowsEnd + kLine + 34;
     const double height =
         picture.memory.empty()
@@ -91,58 +91,101 @@ private:
             : 0;
     width = std::clamp(wanted, kMinWidth, kMaxWidth);
     scale = picture.end > 0 ? width / picture.end : 0;
+    const unsigned legendLines =
+        layOutLegend([](const LegendEntry &, double, unsigned) {});
+    rowsTop = 34 + kLine * double(picture.lines.size() + legendLines + 1) + 12;
   }
 
   double x(double time) const { return left + time * scale; }
 
-  double yOfRows() const {
-    return 34 + kLine * double(picture.lines.size()) + 2 * kLine + 12;
-  }
   double heightOfRows() const {
     return picture.rows.empty()
                ? 0
-               : yOfRow(picture.rows.size() - 1) + rowHeight - yOfRows();
+               : yOfRow(picture.rows.size() - 1) + rowHeight - rowsTop;
   }
 
   std::string drawHead() const {
     std::string text = "<g font-size=\"14\" font-weight=\"bold\">" +
-                       svg::label(12, 24, "start", kInk, picture.title) +
+                       svg::label(kMargin, 24, "start", kInk, picture.title) +
                        "</g>\n";
     double y = 24 + kLine + 2;
     for (const std::string &line : picture.lines) {
-      text += svg::label(12, y, "start", kInk, line);
+      text += svg::label(kMargin, y, "start", kInk, line);
       y += kLine;
     }
     return text + drawLegend(y - 6) +
-           svg::label(left + width + 8, yOfRows() - 8, "start", kFaint,
-                      "bubble");
+           svg::label(left + width + 8, rowsTop - 8, "start", kFaint, "bubble");
   }
 
+  struct LegendEntry {
+    std::vector<std::string> fills; ///< none: a transfer
+    std::string name;
+
+    double width() const {
+      return double(std::max<size_t>(1, fills.size())) * kSwatch + 5 +
+             widthOf(name) + 14;
+    }
+  };
+
   /// Only what occurs.
-  std::string drawLegend(double y) const {
-    std::string text;
-    double at = 12;
-    const auto add = [&](const std::string &fill, const std::string &name) {
-      text += svg::rectangle(at, y, kSwatch, kSwatch, fill.c_str());
-      text += svg::label(at + 17, y + 10, "start", kInk, name);
-      at += 17 + widthOf(name) + 14;
-    };
+  std::vector<LegendEntry> legend() const {
+    std::vector<LegendEntry> entries;
     for (char kind : {'F', 'B', 'W', 'U', 'P'})
       if (kinds.count(kind))
-        add(fillOf(kind), kind == 'B' && kinds.count('W')
-                              ? "backward, of inputs where W is apart"
-                              : lookOf(kind).label);
+        entries.push_back({{fillOf(kind)},
+                           kind == 'B' && kinds.count('W')
+                               ? "backward, of inputs where W is apart"
+                               : lookOf(kind).label});
     if (hasPauses())
-      add(mix(idleFill, fillOf('F'), 0.35), "begun, but waiting");
-    add(idleFill, "idle");
+      entries.push_back(
+          {{mix(idleFill, fillOf('F'), 0.35)}, "begun, but waiting"});
+    entries.push_back({{idleFill}, "idle"});
     if (const unsigned stages = mostStages(); stages > 1) {
+      LegendEntry entry = {{}, "the first to the last stage of a row"};
       const unsigned swatches = std::min(stages, kMostSwatches);
-      for (unsigned i = 0; i < swatches; ++i, at += kSwatch)
-        text += svg::rectangle(at, y, kSwatch, kSwatch,
-                               fillOf('F', i, swatches).c_str());
-      text += svg::label(at + 5, y + 10, "start", kInk,
-                         "the first to the last stage of a row");
+      for (unsigned i = 0; i < swatches; ++i)
+        entry.fills.push_back(fillOf('F', i, swatches));
+      entries.push_back(std::move(entry));
     }
+    if (!picture.arrows.empty())
+      entries.push_back({{}, "transfer, which ends at the dot"});
+    return entries;
+  }
+
+  /// Goes through the entries, with the place of each: the next line begins
+  /// where one would leave the picture.
+  template <typename Visit> unsigned layOutLegend(const Visit &visit) const {
+    double at = kMargin;
+    unsigned line = 0;
+    for (const LegendEntry &entry : legend()) {
+      if (at > kMargin && at + entry.width() > left + width + right) {
+        at = kMargin;
+        ++line;
+      }
+      visit(entry, at, line);
+      at += entry.width();
+    }
+    return line + 1;
+  }
+
+  std::string drawLegend(double top) const {
+    std::string text;
+    layOutLegend([&](const LegendEntry &entry, double at, unsigned line) {
+      const double y = top + kLine * line;
+      for (const std::string &fill : entry.fills) {
+        text += svg::rectangle(at, y, kSwatch, kSwatch, fill.c_str());
+        at += kSwatch;
+      }
+      if (entry.fills.empty()) {
+        text += strokeOf("M" + svg::coordinate(at) + " " + svg::coordinate(y) +
+                             "l" + svg::coordinate(kSwatch) + " " +
+                             svg::coordinate(kSwatch),
+                         "M" + svg::coordinate(at + kSwatch) + " " +
+                             svg::coordinate(y + kSwatch) + "h0");
+        at += kSwatch;
+      }
+      text += svg::label(at + 5, y + 10, "start", kInk, entry.name);
+    });
     return text;
   }
 
@@ -180,7 +223,7 @@ private:
   }
 
   double yOfRow(size_t index) const {
-    double y = yOfRows();
+    double y = rowsTop;
     for (size_t i = 1; i <= index; ++i)
       y += rowHeight + (picture.rows[i].isPaired ? 1 : 6);
     return y;
@@ -200,8 +243,11 @@ private:
                svg::coordinate(from + inset) + "L" + end;
       dots += "M" + end + "h0";
     }
-    if (lines.empty())
-      return "";
+    return lines.empty() ? "" : strokeOf(lines, dots);
+  }
+
+  static std::string strokeOf(const std::string &lines,
+                              const std::string &dots) {
     return std::string("<g fill=\"none\" stroke=\"") + kInk +
            "\"><path stroke-width=\"0.6\" d=\"" + lines +
            "\"/><path stroke-width=\"3\" stroke-linecap=\"round\" d=\"" + dots +
@@ -323,7 +369,7 @@ private:
         most = std::max(most, step.second);
     }
     std::string text =
-        svg::label(12, y - 8, "start", kInk,
+        svg::label(kMargin, y - 8, "start", kInk,
                    "predicted memory: what is live, dashed what the rank "
                    "reserves, the dot is the peak") +
         svg::label(left + width + 8, y - 8, "start", kFaint, "peak");
@@ -391,7 +437,7 @@ private:
 
   const Picture &picture;
   std::map<char, bool> kinds;
-  double left = 0, width = 0, right = 0, scale = 0;
+  double left = 0, width = 0, right = 0, scale = 0, rowsTop = 0;
   double rowHeight = 0, memoryHeight = 0;
 };
 

@@ -185,19 +185,6 @@ static void addSaves(Trace &trace, uint32_t process, int64_t origin, double end,
   trace.tracks.push_back({process, "checkpoints", 1, "writes"});
 }
 
-Trace pprt::host::traceLastStep(const Session &session,
-                                const std::vector<CheckpointReport> &saves) {
-  if (session.isStuck() || !hasTimes(session))
-    return {}; // no step was made, or it did not end
-  const Players players = Players::ranks(session.artifact(), session.mesh());
-  const Timeline timeline = lastStep(session);
-  Trace trace =
-      makeTrace(players, session.artifact(), timeline, session.device());
-  addSaves(trace, uint32_t(players.size()), firstBegin(timesOf(session)),
-           wholeOf(timeline).end, saves);
-  return trace;
-}
-
 /// Returns the first track of each rank. Ranks are threads on "cpu".
 static std::vector<size_t> addTracks(Trace &trace, const Players &players,
                                      const ppx::ArtifactT &artifact,
@@ -217,10 +204,12 @@ static std::vector<size_t> addTracks(Trace &trace, const Players &players,
   return firstTrack;
 }
 
+/// `shared`: the times of ranks that share cores; null if none do.
 static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
                     const Players &players,
                     const std::vector<std::vector<Place>> &commOps,
-                    const ppx::ArtifactT &artifact, const Timeline &timeline) {
+                    const ppx::ArtifactT &artifact, const Timeline &timeline,
+                    const std::vector<std::vector<InstructionTime>> *shared) {
   std::vector<size_t> firstSlice;
   for (uint32_t rank = 0; rank < players.size(); ++rank) {
     const InstructionList &body = players.body(rank);
@@ -245,6 +234,8 @@ static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
       const Span &span = timeline[rank][i];
       slice.start = 1e6 * span.begin;
       slice.duration = 1e6 * (span.end - span.begin);
+      if (shared && (isRun || instruction->opcode == ppx::Opcode_gate))
+        slice.processor = double((*shared)[rank][i].cpu) / 1e3;
       trace.slices.push_back(slice);
     }
   }
@@ -254,15 +245,37 @@ static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
                               firstSlice[to->player] + to->index});
 }
 
+static Trace
+traceStep(const Players &players, const ppx::ArtifactT &artifact,
+          const Timeline &timeline, const std::string &device,
+          const std::vector<std::vector<InstructionTime>> *shared) {
+  Trace trace;
+  const std::vector<size_t> firstTrack =
+      addTracks(trace, players, artifact, device);
+  addStep(trace, firstTrack, players, players.findCommOps(), artifact, timeline,
+          shared);
+  return trace;
+}
+
 Trace pprt::host::makeTrace(const Players &players,
                             const ppx::ArtifactT &artifact,
                             const Timeline &timeline,
                             const std::string &device) {
-  Trace trace;
-  const std::vector<size_t> firstTrack =
-      addTracks(trace, players, artifact, device);
-  addStep(trace, firstTrack, players, players.findCommOps(), artifact,
-          timeline);
+  return traceStep(players, artifact, timeline, device, /*shared=*/nullptr);
+}
+
+Trace pprt::host::traceLastStep(const Session &session,
+                                const std::vector<CheckpointReport> &saves) {
+  if (session.isStuck() || !hasTimes(session))
+    return {}; // no step was made, or it did not end
+  const Players players = Players::ranks(session.artifact(), session.mesh());
+  const auto times = timesOf(session);
+  const Timeline timeline = since(firstBegin(times), times);
+  Trace trace =
+      traceStep(players, session.artifact(), timeline, session.device(),
+                session.oversubscribed() ? &times : nullptr);
+  addSaves(trace, uint32_t(players.size()), firstBegin(times),
+           wholeOf(timeline).end, saves);
   return trace;
 }
 
@@ -298,7 +311,8 @@ Trace LastSteps::trace(const Session &session,
     trace.slices.push_back({stepTrack, "step " + std::to_string(step.number),
                             "step", 1e6 * whole.begin,
                             1e6 * (whole.end - whole.begin), ""});
-    addStep(trace, firstTrack, players, commOps, session.artifact(), timeline);
+    addStep(trace, firstTrack, players, commOps, session.artifact(), timeline,
+            session.oversubscribed() ? &step.times : nullptr);
     end = whole.end;
   }
   addSaves(trace, uint32_t(players.size()) + 1, origin, end, saves);

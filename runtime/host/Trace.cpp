@@ -62,6 +62,8 @@ std::string pprt::host::printTrace(const Trace &trace) {
     event["cat"] = slice.category;
     event["ts"] = slice.start;
     event["dur"] = slice.duration;
+    if (slice.processor)
+      event["tdur"] = *slice.processor;
     if (!slice.detail.empty())
       event["args"] = {{"detail", slice.detail}};
     if (slice.flops > 0 && slice.duration > 0)

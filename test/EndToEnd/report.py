@@ -190,7 +190,7 @@ def check_picture(path, report):
                 yield f"expects a row with the {known} bubble of rank {rank}, got {rows}"
     sent = sum(rank["send"]["count"] for rank in report["communication"] if "send" in rank)
     drawn = [float(x) for line in document.getElementsByTagName("path") if line.getAttribute("stroke-width") == "0.6"
-             for x in re.findall(r"M([0-9.]+) ", line.getAttribute("d"))]
+             for x in re.findall(r"M([0-9.]+) [0-9.]+L", line.getAttribute("d"))]
     if len(drawn) != 2 * sent or max(drawn) - min(drawn) < 100:
         yield f"expects {sent} transfers as predicted and as measured, over the step, got lines that begin at {drawn}"
     if not any(text.startswith("predicted memory") for text in texts):

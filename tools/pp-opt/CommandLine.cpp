@@ -302,7 +302,8 @@ pp::opt::parseCommandLine(int argc, char **argv,
     llvm::StringRef file = result.drawing;
     bool isText = file == "-" || file.ends_with(".txt");
     if (!isText && !file.ends_with(".svg"))
-      return refuse("--draw-schedule expects FILE.svg, FILE.txt or -");
+      return refuse("--draw-schedule expects FILE.svg, FILE.txt or -, got '" +
+                    result.drawing + "'");
     result.decisions.wantsDrawing =
         isText ? Decisions::Drawing::Text : Decisions::Drawing::Svg;
     if (isText && drawsTransfers)

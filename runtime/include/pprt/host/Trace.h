@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct TraceSlice {
   std::string detail;
   /// Work done meanwhile, shown as rates; 0: not shown.
   double flops = 0, bytes = 0;
+  /// Of `duration`, the time on a processor, where ranks share cores.
+  std::optional<double> processor = {};
 };
 
 /// An arrow from the start of one slice to the end of another: a receive may be

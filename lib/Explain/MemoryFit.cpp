@@ -37,6 +37,14 @@ static void takeFromData(PlanOptions &plan, PlanKey axis) {
 }
 
 void MemoryFit::addLevers() {
+  Lever order;
+  if (given.getWord(PlanKey::Schedule) == "auto" &&
+      !given.isSet(PlanKey::MemoryLimit))
+    order.steps.push_back([this](PlanOptions &plan) {
+      plan.set(PlanKey::MemoryLimit, std::to_string(limitOfArena));
+    });
+  levers.push_back(std::move(order));
+
   Lever remat;
   const StringRef now = given.getWord(PlanKey::Remat);
   SmallVector<StringRef> words;
@@ -164,7 +172,24 @@ MemoryFit::runAll(const std::vector<Setting> &settings) {
   return found;
 }
 
+/// A searched order that fits changes nothing else, and every other trial would
+/// search, too.
+std::optional<KeyTrial> MemoryFit::tryOrder() {
+  if (levers[kOrder].steps.empty())
+    return std::nullopt;
+  const Setting alone = {{kOrder, 0}};
+  if (const std::optional<Outcome> &outcome = run(alone)->outcome;
+      outcome && outcome->bytes > limit && outcome->besideArena < limit) {
+    limitOfArena = limit - outcome->besideArena;
+    trials.erase(alone);
+  }
+  return isFaster(alone, std::nullopt) ? std::optional(*run(alone))
+                                       : std::nullopt;
+}
+
 std::vector<KeyTrial> MemoryFit::tryAlone() {
+  if (std::optional<KeyTrial> order = tryOrder())
+    return {*order};
   std::vector<Setting> settings;
   for (size_t lever = 0; lever < levers.size(); ++lever)
     for (size_t step = 0; step < levers[lever].steps.size(); ++step)
@@ -269,6 +294,8 @@ MemoryFit::findAmong(const std::vector<size_t> &chosen) {
 }
 
 std::optional<KeyTrial> MemoryFit::find() {
+  if (std::optional<KeyTrial> order = tryOrder())
+    return order;
   tryAlone(); // at once
   std::vector<size_t> exact, all;
   for (size_t lever = 0; lever < levers.size(); ++lever) {

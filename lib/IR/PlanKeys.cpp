@@ -311,7 +311,7 @@ std::string PlanOptions::check() const {
   }
   if (getWord(PlanKey::Remat) == "auto" && !isSet(PlanKey::MemoryLimit))
     return "'remat=auto' expects memory-limit=BYTES of a rank beside it, got "
-           "none; pp-run takes it from --memory-limit, too";
+           "none; pp-run's --memory-limit only checks";
   if (getWord(PlanKey::Decay) != "constant" &&
       getInt(PlanKey::DecaySteps) <= getInt(PlanKey::Warmup))
     return "'decay' expects steps above warmup, got " +

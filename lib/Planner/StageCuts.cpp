@@ -35,8 +35,18 @@ FailureOr<SmallVector<int64_t>> pp::findNamedCuts(func::FuncOp main,
                                                   StringRef names) {
   SmallVector<int64_t> cuts;
   SmallVector<StringRef> parts;
-  names.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  StringRef list = names;
+  const bool areNumbers = list.consume_front("[") && list.consume_back("]");
+  (areNumbers ? list : names)
+      .split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef part : parts) {
+    if (areNumbers) {
+      if (part.trim().getAsInteger(10, cuts.emplace_back()))
+        return main.emitError("cuts=\"")
+               << names << "\" expects numbers of forward ops, got '"
+               << part.trim() << "'";
+      continue;
+    }
     ValuePatterns pattern(part);
     if (pattern.empty())
       continue;
@@ -45,12 +55,6 @@ FailureOr<SmallVector<int64_t>> pp::findNamedCuts(func::FuncOp main,
       return getOrigin(&op) >= 0 && getKind(&op) == Kind::Forward &&
              pattern.match(&op);
     });
-    // As --dry-run and plans tell them.
-    if (int64_t number = 0;
-        first == ops.end() && !part.trim().getAsInteger(10, number)) {
-      cuts.push_back(number);
-      continue;
-    }
     if (first == ops.end())
       return main.emitError("cuts=\"")
              << part.trim()

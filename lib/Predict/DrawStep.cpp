@@ -160,6 +160,13 @@ public:
                       measured ? endOf(measured->timeline) : 0)) {
     if (measured)
       measuredTimes = timesOfPlayers(ranks, measured->timeline);
+    classOf.resize(ranks.size());
+    for (uint32_t its = 0; its < players.size(); ++its) {
+      const std::vector<uint32_t> all = players.ranksOf(its);
+      firstOf.push_back(all.front());
+      for (uint32_t rank : all)
+        classOf[rank] = its;
+    }
   }
 
   schedule::Picture make() const {
@@ -179,11 +186,11 @@ public:
                               std::to_string(ranks.size()));
     for (uint32_t its = 0; its < players.size(); ++its) {
       if (!showsAll())
-        addRows(picture, its, players.ranksOf(its).front());
+        addRows(picture, its, firstOf[its]);
       picture.memory.push_back(memoryOf(its));
     }
     for (uint32_t rank = 0; showsAll() && rank < ranks.size(); ++rank)
-      addRows(picture, classOf(rank), rank);
+      addRows(picture, classOf[rank], rank);
     return picture;
   }
 
@@ -204,7 +211,7 @@ public:
       addTransfers(
           arrows, ranks,
           [&](uint32_t rank) -> const std::vector<Span> & {
-            return timeline[classOf(rank)];
+            return timeline[classOf[rank]];
           },
           [](uint32_t rank) { return 2 * rank; });
       addTransfers(arrows, ranks, ofRank,
@@ -215,8 +222,8 @@ public:
                  [](uint32_t its) { return 2 * its; });
     addTransfers(arrows, ranks, ofRank,
                  [&](uint32_t rank) -> std::optional<size_t> {
-                   const uint32_t its = classOf(rank);
-                   if (players.ranksOf(its).front() != rank)
+                   const uint32_t its = classOf[rank];
+                   if (firstOf[its] != rank)
                      return std::nullopt;
                    return 2 * its + 1;
                  });
@@ -269,15 +276,6 @@ private:
              : ""));
   }
 
-  uint32_t classOf(uint32_t rank) const {
-    for (uint32_t its = 0; its < players.size(); ++its) {
-      const std::vector<uint32_t> all = players.ranksOf(its);
-      if (std::binary_search(all.begin(), all.end(), rank))
-        return its;
-    }
-    return 0;
-  }
-
   /// A class of ranks, or one of them as predicted and as measured.
   void addRows(schedule::Picture &picture, uint32_t its, uint32_t rank) const {
     const ClassPrediction &predicted = prediction.classes[its];
@@ -319,6 +317,8 @@ private:
   const Timeline &timeline;
   const MeasuredStep *measured;
   std::vector<RankTimes> measuredTimes;
+  std::vector<uint32_t> classOf; ///< by rank
+  std::vector<uint32_t> firstOf; ///< rank of each class
   const Unit unit;
 };
 

@@ -226,9 +226,10 @@ std::string pp::predict::print(const Prediction &prediction,
   std::string text =
       "mesh " + printMesh(artifact) + ": " + describeRanks(ranks, artifact);
   if (!prediction.cuts.empty()) {
-    text += "; cuts="; // as the key takes them
+    text += "; cuts=["; // as the key takes them
     for (uint64_t cut : prediction.cuts)
-      text += (text.back() == '=' ? "" : ",") + std::to_string(cut);
+      text += (text.back() == '[' ? "" : ",") + std::to_string(cut);
+    text += "]";
   }
   text += "\n\n" + printMemory(prediction) + "\n" +
           printTraffic(prediction, artifact) + "\n" + printStages(prediction);

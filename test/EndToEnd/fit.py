@@ -36,6 +36,8 @@ CASES = [
     ("dp=2 remat=none", 0.25, "microbatches"),
     ("tp=2", 0.02, None),
     ("pp=2 microbatches=2 optimizer=sgd lr=0.1", 0.7, "remat|microbatches"),
+    # An order that keeps the limit changes nothing else.
+    ("pp=2 microbatches=8 schedule=auto optimizer=sgd lr=0.1", 0.8, "memory-limit=[0-9]+$"),
 ]
 ROW = re.compile(r'^--parallelize="(.*)" +(\S+ \S+) +(\S+ \S+) +(\S+ \S+) +(\d+) +(yes|no)$', re.M)
 

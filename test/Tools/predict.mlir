@@ -21,7 +21,7 @@
 // RATES: with devices of 200 GFLOP/s and 40 GB/s, links of 5 GB/s and 0 us
 
 // Names of arguments, which a plan holds too, are not taken for decisions.
-// NAME: 2 ranks of 1 thread; cuts={{[1-3]$}}
+// NAME: 2 ranks of 1 thread; cuts=[{{[1-3]\]$}}
 
 // THREADS: mesh dp=2: 2 ranks of 3 threads{{$}}
 
@@ -31,7 +31,7 @@
 // SYNTAX: expects a memory-limit that is a number of bytes, as 4096, 512M or 1.5GiB, got '1X'
 // LIMIT: within the memory limit of 100 bytes
 
-// CHECK: mesh mb=2 (time) pp=2 (stage) dp=2: 4 ranks of 1 thread; cuts={{[0-9]+}}
+// CHECK: mesh mb=2 (time) pp=2 (stage) dp=2: 4 ranks of 1 thread; cuts=[{{[0-9]+}}]
 // CHECK: memory
 // CHECK: ranks 0-1
 // CHECK: ranks 2-3

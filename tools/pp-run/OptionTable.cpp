@@ -374,9 +374,9 @@ const std::vector<Option> &pp::run::optionTable() {
       {"memory-limit", "BYTES",
        "refuse a program that needs more memory per rank, or per GPU for all "
        "ranks on it, such as 512M or 1.5GiB (default 0: no limit), and list "
-       "keys that would save some; also the memory-limit of keys with "
-       "schedule=auto or remat=auto that have none. Memory of a GPU's driver "
-       "(context, code) and of NCCL is not counted",
+       "keys "
+       "that would save some. Memory of a GPU's driver (context, code) and of "
+       "NCCL is not counted",
        [](std::string_view v, Options &o) {
          return readLimit(v, o.memoryLimit);
        }},

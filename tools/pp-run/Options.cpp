@@ -162,22 +162,6 @@ Status checkSupervised(const Options &result,
   return {};
 }
 
-/// What keys choose under a limit, they choose under that of the command.
-void limitChoices(Options &result) {
-  const auto words = splitWords(result.parallelize);
-  if (!words || !result.memoryLimit)
-    return;
-  bool chooses = false;
-  for (const std::string &word : *words) {
-    if (word.rfind("memory-limit=", 0) == 0)
-      return;
-    chooses |= word == "schedule=auto" || word == "remat=auto";
-  }
-  if (chooses)
-    result.parallelize +=
-        " memory-limit=" + std::to_string(*result.memoryLimit);
-}
-
 /// Checks that concern several options.
 Status checkTogether(const Options &result,
                      const std::set<std::string_view> &seen) {
@@ -340,7 +324,6 @@ Expected<Options> pp::run::parseOptions(int argc, const char *const *argv) {
     return result;
   if (Status status = checkTogether(result, seen); !status.ok())
     return status;
-  limitChoices(result);
   return result;
 }
 

@@ -41,7 +41,7 @@ public:
   /// Tries each step of each key alone: stronger remat and ZeRO, bf16, more
   /// micro-batches, pp and tp instead of dp, sequence. Leaves out stronger
   /// steps that are refused. Where recomputation fits, remat=auto is tried,
-  /// too.
+  /// too. Of a searched order only its limit is tried, if it can be kept.
   std::vector<KeyTrial> tryAlone();
 
   /// Finds a plan for as many devices whose ranks fit: of those that change the
@@ -60,8 +60,11 @@ private:
   };
   /// Levers with the step of each.
   using Setting = std::map<size_t, size_t>;
+  /// The lever of an order that is searched without a limit.
+  static constexpr size_t kOrder = 0;
 
   void addLevers();
+  std::optional<KeyTrial> tryOrder();
   std::string spell(const PlanOptions &changed, std::string &change) const;
   std::vector<const KeyTrial *> runAll(const std::vector<Setting> &settings);
   const KeyTrial *run(const Setting &setting) {

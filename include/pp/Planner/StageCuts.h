@@ -38,8 +38,7 @@ mlir::FailureOr<StageCosts> measureStages(mlir::func::FuncOp main,
                                           const StageCutProblem &problem);
 
 /// Where forward ops of these names (ValueNames.h), separated by commas, first
-/// are, by pp.origin; a number that names no op is one of these. Reports a name
-/// of none.
+/// are, by pp.origin; or these numbers, in brackets. Reports a name of none.
 mlir::FailureOr<llvm::SmallVector<int64_t>>
 findNamedCuts(mlir::func::FuncOp main, llvm::StringRef names);
 

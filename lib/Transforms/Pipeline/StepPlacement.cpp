@@ -23,6 +23,10 @@ bool feedsOneAdd(Operation *op) {
   return op->hasOneUse() && isa<AddOp>(*op->getUsers().begin());
 }
 
+int64_t sizeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
+
 } // namespace
 
 FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
@@ -376,18 +380,24 @@ bool StepPlacement::lacksOneOperand(Value value) const {
   if (getKind(value.getDefiningOp()) == Kind::Prologue)
     return false;
   const SmallVector<Value> operands = findLacking(value);
-  auto size = [](Value value) {
-    return cast<RankedTensorType>(value.getType()).getNumElements();
-  };
   return llvm::all_equal(operands) && operands.front().getDefiningOp() &&
-         size(operands.front()) <= size(value);
+         sizeOf(operands.front()) <= sizeOf(value);
 }
 
-/// One sum for all of them costs no more than one for each.
+/// One sum for all of them costs no more than one for each, unless one is made
+/// larger than what it is computed from. An inner addition is left to the outer
+/// one.
 bool StepPlacement::lacksSeveralAddends(Value value) const {
-  return isa<AddOp>(value.getDefiningOp()) &&
-         getKind(value.getDefiningOp()) != Kind::Prologue &&
-         !llvm::all_equal(findLacking(value));
+  Operation *op = value.getDefiningOp();
+  if (!isa<AddOp>(op) || feedsOneAdd(op) || getKind(op) == Kind::Prologue)
+    return false;
+  const SmallVector<Value> lacking = findLacking(value);
+  return !llvm::all_equal(lacking) && llvm::none_of(lacking, [&](Value addend) {
+    return isComputedInStep(addend) &&
+           llvm::any_of(
+               addend.getDefiningOp()->getOperands(),
+               [&](Value operand) { return sizeOf(operand) < sizeOf(addend); });
+  });
 }
 
 /// Follows requests from the results through the update. Returns the first

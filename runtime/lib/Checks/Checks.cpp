@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each check assumes that those before it passed: races and matching need a
-// sound structure, contents the absence of races, deadlock a complete matching.
+// sound structure, contents a program without races, deadlock a complete
+// matching.
 //
 //===----------------------------------------------------------------------===//
 #include "pprt/Checks.h"

@@ -41,7 +41,8 @@ struct TraceSlice {
   std::string detail;
   /// Work done meanwhile, shown as rates; 0: not shown.
   double flops = 0, bytes = 0;
-  /// Of `duration`, the time on a processor, where ranks share cores.
+  /// Of `duration`, what the rank's own thread was on a processor, where ranks
+  /// share cores.
   std::optional<double> processor = {};
 };
 

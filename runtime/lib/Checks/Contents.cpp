@@ -76,8 +76,6 @@ public:
 private:
   using Contents = std::map<uint64_t, Content>; ///< by the first byte
 
-  void splitAt(uint64_t byte);
-
   const Places &places;
   Contents contents;
   /// By place: the interval that is exactly its bytes, or the end.
@@ -149,18 +147,6 @@ private:
 
 } // namespace
 
-/// Splits the interval that contains `byte`, if any, at that byte.
-void Arena::splitAt(uint64_t byte) {
-  auto next = contents.upper_bound(byte);
-  if (next == contents.begin())
-    return;
-  auto [begin, content] = *std::prev(next);
-  if (begin == byte || content.end <= byte)
-    return;
-  std::prev(next)->second.end = byte;
-  contents.emplace(byte, content);
-}
-
 void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
                   uint32_t part, bool isSum) {
   const auto [begin, end] = places[places.of(copy)];
@@ -171,15 +157,24 @@ void Arena::write(uint32_t copy, std::optional<InstructionRef> writer,
     here->second = {end, copy, writer, part, isSum};
     return;
   }
-  splitAt(begin);
-  splitAt(end);
   auto next = contents.lower_bound(begin);
+  // Of what it is written over, the bytes before and behind stay.
+  const auto overwrite = [&](const Content &old) {
+    whole[places.of(old.copy)] = contents.end();
+    if (old.end > end)
+      contents.emplace_hint(next, end, old);
+  };
+  if (next != contents.begin())
+    if (Content &before = std::prev(next)->second; before.end > begin) {
+      overwrite(before);
+      before.end = begin;
+    }
   while (next != contents.end() && next->first < end) {
-    whole[places.of(next->second.copy)] = contents.end();
+    overwrite(next->second);
     next = contents.erase(next);
   }
-  whole[places.of(copy)] =
-      contents.insert({begin, {end, copy, writer, part, isSum}}).first;
+  whole[places.of(copy)] = contents.emplace_hint(
+      next, begin, Content{end, copy, writer, part, isSum});
 }
 
 template <typename Predicate>

@@ -108,8 +108,9 @@ private:
   // Of the queues that are handled now:
   std::vector<uint32_t> together;
   std::vector<QueueAccesses> ofQueue;
-  std::vector<size_t> placeOf;   ///< by queue, kTogether for others
-  std::vector<Clocks> completed; ///< by instruction
+  std::vector<size_t> placeOf;       ///< by queue, kTogether for others
+  std::vector<Clocks> completed;     ///< by instruction
+  std::vector<SegmentRange> touched; ///< by the current instruction's accesses
   /// The first few, by the position in `visits` and the access.
   std::map<std::pair<size_t, size_t>, Race> races;
 };
@@ -174,7 +175,8 @@ const SectionRaces::Clocks &SectionRaces::countCompleted(uint32_t index) {
   return mine;
 }
 
-/// Checks the accesses of an instruction against those of another queue.
+/// Checks the accesses of an instruction, to `touched`, against those of
+/// another queue.
 void SectionRaces::checkAccesses(size_t visit,
                                  const std::vector<SlotAccess> &accesses,
                                  size_t which, uint32_t completed) {
@@ -184,7 +186,7 @@ void SectionRaces::checkAccesses(size_t visit,
   if (pending == its.size())
     return;
   for (size_t a = 0; a < accesses.size(); ++a) {
-    const SegmentRange range = memory.segmentsOf(accesses[a]);
+    const SegmentRange range = touched[a];
     if (range.begin == range.end)
       continue;
     const auto [writer, reader] = its.latest(range, pending);
@@ -203,18 +205,20 @@ void SectionRaces::checkAgainstThese() {
   for (size_t i = 0; i < visits.size(); ++i) {
     const uint32_t index = visits[i];
     const Clocks &clocks = countCompleted(index);
-    const std::vector<SlotAccess> &touched = accesses.of(index);
+    const std::vector<SlotAccess> &its = accesses.of(index);
+    touched.clear();
+    for (const SlotAccess &access : its)
+      touched.push_back(memory.segmentsOf(access));
     const size_t mine = placeOf[order.queueOf[index]];
     for (size_t which = 0; which < together.size(); ++which)
       if (which != mine)
-        checkAccesses(i, touched, which, clocks[which]);
+        checkAccesses(i, its, which, clocks[which]);
     if (mine == kTogether)
       continue;
-    for (const SlotAccess &access : touched)
-      if (const SegmentRange range = memory.segmentsOf(access);
-          range.begin < range.end)
-        ofQueue[mine].record(range, order.position[index] + 1, access.reads,
-                             access.writes);
+    for (size_t a = 0; a < its.size(); ++a)
+      if (touched[a].begin < touched[a].end)
+        ofQueue[mine].record(touched[a], order.position[index] + 1,
+                             its[a].reads, its[a].writes);
   }
 }
 

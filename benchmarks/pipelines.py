@@ -85,7 +85,8 @@ def dimensions(model):
 class Bench:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
-        self.models = {part: SMALL if args.small else model for part, model in MODELS.items()}
+        wider = {"hidden": args.hidden} if args.hidden else {}
+        self.models = {part: SMALL if args.small else {**model, **wider} for part, model in MODELS.items()}
         for part, model in self.models.items():
             subprocess.run([self.tool("pp-model"), "gpt", *dimensions(model), "--tied=false", "-o",
                             self.path(part + ".mlir")], check=True)
@@ -246,6 +247,7 @@ def main():
     parser.add_argument("--microbatches", type=int, default=8)
     parser.add_argument("--rates", help="of the plan, for predictions")
     parser.add_argument("--parts", default=",".join(PARTS), help="what to compare, of " + ", ".join(PARTS))
+    parser.add_argument("--hidden", type=int, help="of the models of peers and bubbles, instead of their own")
     parser.add_argument("--small", action="store_true", help="a model whose figures mean nothing, to try the script")
     args = parser.parse_args()
     parts = args.parts.split(",")

@@ -244,8 +244,9 @@ def options_obeyed(place):
     once = trace("--steps=3")
     yield "trace", once > 10
     yield "trace-steps", trace("--steps=3", "--trace-steps=2") == 2 * once + 2
-    place.obey("draw", "--draw=step.svg", "--steps=2", "--quiet")
+    place.obey("draw", "--draw=step.svg", "--draw-transfers", "--steps=2", "--quiet", "--parallelize=pp=2 microbatches=2")
     yield "draw", b"measured" in place.read("step.svg")
+    yield "draw-transfers", b"transfer, which ends" in place.read("step.svg")
     yield "durations", "critical path" in place.obey("durations", "--dry-run", "--durations=trace.json")
     yield "graph", saved("--graph=on") == usual == saved("--graph=off")
     yield "target", saved("--target=sm_80") == usual

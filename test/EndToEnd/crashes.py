@@ -14,6 +14,7 @@ is drawn, of one process of several, too.
   crashes.py --bin=build/bin --library=FILE [--all]
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -114,7 +115,8 @@ def check_kill(place, expected, launcher, delay):
     if launcher:  # one of them
         children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
         for child in children[-1:]:
-            os.kill(int(child), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it may be over
+                os.kill(int(child), signal.SIGKILL)
     else:
         process.kill()
     _, errors = process.communicate(timeout=60)

@@ -167,6 +167,14 @@ MeshAxisAttr MeshAttr::getStageAxis() const {
 MeshAxisAttr MeshAttr::getTimeAxis() const {
   return findKind(*this, AxisKind::Time);
 }
+int64_t MeshAttr::getNumStagePositions() const {
+  const MeshAxisAttr axis = getStageAxis();
+  return axis ? axis.getSize() : 1;
+}
+int64_t MeshAttr::getNumMicroBatches() const {
+  const MeshAxisAttr axis = getTimeAxis();
+  return axis ? axis.getSize() : 1;
+}
 int64_t MeshAttr::getNumDevices() const {
   int64_t devices = 1;
   for (MeshAxisAttr axis : getAxes())

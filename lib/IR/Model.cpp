@@ -292,8 +292,7 @@ SmallVector<int64_t> pp::getPositions(func::FuncOp main, MeshAttr mesh) {
   if (auto schedule = main->getAttrOfType<ScheduleAttr>(attrs::kSchedule))
     return llvm::to_vector_of<int64_t>(
         schedule::stageRanks(schedule.getTable()));
-  const MeshAxisAttr axis = mesh.getStageAxis();
-  return llvm::to_vector(llvm::seq<int64_t>(axis ? axis.getSize() : 1));
+  return llvm::to_vector(llvm::seq<int64_t>(mesh.getNumStagePositions()));
 }
 
 bool pp::isGraphOp(Operation *op) {

@@ -61,10 +61,9 @@ readSchedule(func::FuncOp main, const std::string &file,
 
 FailureOr<schedule::Schedule> pp::chooseSchedule(func::FuncOp main,
                                                  PlanAttr plan) {
-  auto sizeOf = [](MeshAxisAttr axis) { return axis ? axis.getSize() : 1; };
   schedule::ScheduleProblem problem;
-  problem.ranks = unsigned(sizeOf(plan.getMesh().getStageAxis()));
-  problem.microBatches = unsigned(sizeOf(plan.getMesh().getTimeAxis()));
+  problem.ranks = unsigned(plan.getMesh().getNumStagePositions());
+  problem.microBatches = unsigned(plan.getMesh().getNumMicroBatches());
   problem.chunks = unsigned(plan.getInt(PlanKey::Chunks));
   const std::string name = plan.getSchedule().str();
   if (StringRef(name).ends_with(".csv"))

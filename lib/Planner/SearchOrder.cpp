@@ -97,10 +97,8 @@ class OrderTrials {
 public:
   OrderTrials(func::FuncOp main, PlanAttr plan, LowerOrder lower)
       : main(main), plan(plan), lower(lower) {
-    const MeshAttr mesh = plan.getMesh();
-    const MeshAxisAttr stages = mesh.getStageAxis(), time = mesh.getTimeAxis();
-    positions = stages ? unsigned(stages.getSize()) : 1;
-    microBatches = time ? unsigned(time.getSize()) : 1;
+    positions = unsigned(plan.getMesh().getNumStagePositions());
+    microBatches = unsigned(plan.getMesh().getNumMicroBatches());
     if (const StringRef text = plan.getWord(PlanKey::MemoryLimit);
         !text.empty())
       limit = int64_t(*pprt::parseBytes(text.str()));

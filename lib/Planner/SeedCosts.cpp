@@ -245,8 +245,7 @@ double StepMeasurer::secondsToUpdate() {
 SeedCosts::SeedCosts(func::FuncOp main, MeshAttr mesh,
                      const schedule::Topology &topology)
     : main(main), topology(topology),
-      work(main, topology,
-           mesh.getTimeAxis() ? mesh.getTimeAxis().getSize() : 1) {}
+      work(main, topology, mesh.getNumMicroBatches()) {}
 
 FailureOr<StepCost>
 SeedCosts::measure(PlanAttr plan,

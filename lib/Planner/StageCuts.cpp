@@ -35,9 +35,8 @@ FailureOr<SmallVector<int64_t>> pp::findNamedCuts(func::FuncOp main,
                                                   StringRef names) {
   SmallVector<int64_t> cuts;
   SmallVector<StringRef> parts;
-  StringRef list = names;
-  const bool areNumbers = list.consume_front("[") && list.consume_back("]");
-  (areNumbers ? list : names)
+  const bool areNumbers = names.starts_with("[") && names.ends_with("]");
+  (areNumbers ? names.drop_front().drop_back() : names)
       .split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef part : parts) {
     if (areNumbers) {

@@ -197,36 +197,30 @@ public:
   /// Those that are predicted, and those that were measured.
   std::vector<schedule::Arrow> findTransfers() const {
     std::vector<schedule::Arrow> arrows;
-    const auto ofClass = [&](uint32_t its) -> const std::vector<Span> & {
-      return timeline[its];
-    };
-    if (!measured) {
-      addTransfers(arrows, players, ofClass, [](uint32_t its) { return its; });
-      return arrows;
-    }
-    const auto ofRank = [&](uint32_t rank) -> const std::vector<Span> & {
-      return measured->timeline[rank];
-    };
-    if (showsAll()) {
+    using Spans = std::vector<Span>;
+    if (showsAll())
       addTransfers(
           arrows, ranks,
-          [&](uint32_t rank) -> const std::vector<Span> & {
+          [&](uint32_t rank) -> const Spans & {
             return timeline[classOf[rank]];
           },
           [](uint32_t rank) { return 2 * rank; });
-      addTransfers(arrows, ranks, ofRank,
-                   [](uint32_t rank) { return 2 * rank + 1; });
-      return arrows;
-    }
-    addTransfers(arrows, players, ofClass,
-                 [](uint32_t its) { return 2 * its; });
-    addTransfers(arrows, ranks, ofRank,
-                 [&](uint32_t rank) -> std::optional<size_t> {
-                   const uint32_t its = classOf[rank];
-                   if (firstOf[its] != rank)
-                     return std::nullopt;
-                   return 2 * its + 1;
-                 });
+    else
+      addTransfers(
+          arrows, players,
+          [&](uint32_t its) -> const Spans & { return timeline[its]; },
+          [&](uint32_t its) { return (measured ? 2 : 1) * its; });
+    if (measured)
+      addTransfers(
+          arrows, ranks,
+          [&](uint32_t rank) -> const Spans & {
+            return measured->timeline[rank];
+          },
+          [&](uint32_t rank) -> std::optional<size_t> {
+            const uint32_t row = showsAll() ? rank : classOf[rank];
+            const bool isShown = showsAll() || firstOf[row] == rank;
+            return isShown ? std::optional<size_t>(2 * row + 1) : std::nullopt;
+          });
     return arrows;
   }
 

@@ -26,12 +26,9 @@ namespace {
 class PipelineVerifier {
 public:
   PipelineVerifier(func::FuncOp main, MeshAttr mesh)
-      : main(main), mesh(mesh), updated(getUpdatedArguments(main)) {
-    if (MeshAxisAttr axis = mesh.getStageAxis())
-      numPositions = axis.getSize();
-    if (MeshAxisAttr axis = mesh.getTimeAxis())
-      numMicroBatches = axis.getSize();
-  }
+      : main(main), mesh(mesh), updated(getUpdatedArguments(main)),
+        numPositions(mesh.getNumStagePositions()),
+        numMicroBatches(mesh.getNumMicroBatches()) {}
 
   LogicalResult run();
 
@@ -53,7 +50,7 @@ private:
   func::FuncOp main;
   MeshAttr mesh;
   SmallVector<BlockArgument> updated; ///< by results
-  int64_t numPositions = 1, numMicroBatches = 1;
+  const int64_t numPositions, numMicroBatches;
   /// The position of each stage, and of what runs once a step.
   std::map<std::pair<Phase, int64_t>, int64_t> fragments;
 };

@@ -221,8 +221,9 @@ static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
       slice.name = instructionName(instruction);
       slice.detail = instruction->location;
       const bool isRun = instruction->opcode == ppx::Opcode_run;
+      const bool isKernel = isRun || instruction->opcode == ppx::Opcode_gate;
       // Viewers colour by name: each kernel has its own.
-      if (isRun || instruction->opcode == ppx::Opcode_gate)
+      if (isKernel)
         slice.name = actionName(instruction) + ' ' +
                      artifact.kernels[instruction->kernel]->name;
       // A gate may have been closed.
@@ -234,7 +235,7 @@ static void addStep(Trace &trace, const std::vector<size_t> &firstTrack,
       const Span &span = timeline[rank][i];
       slice.start = 1e6 * span.begin;
       slice.duration = 1e6 * (span.end - span.begin);
-      if (shared && (isRun || instruction->opcode == ppx::Opcode_gate))
+      if (shared && isKernel)
         slice.processor = double((*shared)[rank][i].cpu) / 1e3;
       trace.slices.push_back(slice);
     }

@@ -136,8 +136,7 @@ private:
     if (!schedule::verify(schedule, error))
       return main.emitError("expects a schedule that can run: ") << error;
     if (MeshOp mesh = lookupMesh(getOperation())) {
-      const MeshAxisAttr axis = mesh.getMesh().getStageAxis();
-      const int64_t positions = axis ? axis.getSize() : 1;
+      const int64_t positions = mesh.getMesh().getNumStagePositions();
       if (int64_t(schedule.ranks.size()) != positions)
         return main.emitError("expects a schedule of ")
                << positions << " positions, got one of "

@@ -185,6 +185,9 @@ def PP_MeshAttr : PP_Attr<"Mesh", "mesh"> {
     /// The stage axis and the time axis, or null.
     MeshAxisAttr getStageAxis() const;
     MeshAxisAttr getTimeAxis() const;
+    /// Their sizes; 1 without the axis.
+    int64_t getNumStagePositions() const;
+    int64_t getNumMicroBatches() const;
     /// Number of devices: the product of all axes except time.
     int64_t getNumDevices() const;
   }];

@@ -26,10 +26,7 @@ struct StageCutProblem {
   schedule::Topology topology;
   schedule::Schedule order;
 
-  int64_t microBatches() const { return sizeOf(plan.getMesh().getTimeAxis()); }
-
-private:
-  static int64_t sizeOf(MeshAxisAttr axis) { return axis ? axis.getSize() : 1; }
+  int64_t microBatches() const { return plan.getMesh().getNumMicroBatches(); }
 };
 
 /// In a differentiated level 1 function, forward ops are numbered by pp.origin

@@ -563,7 +563,7 @@ struct LowerToProgramsPass
       else if (behind && axis.getKind() != AxisKind::Time)
         minor *= axis.getSize();
     }
-    int64_t positions = mesh.getStageAxis() ? mesh.getStageAxis().getSize() : 1;
+    const int64_t positions = mesh.getNumStagePositions();
     for (int64_t rank = 0; rank < devices; ++rank)
       if (positions == 1 || rank / minor % positions == position)
         ranks.push_back(rank);

@@ -37,9 +37,8 @@ FailureOr<StepPlacement> StepPlacement::compute(func::FuncOp main,
     placement.timeAxis = axis.getName();
   const int64_t numStages = placement.getNumStages();
   placement.allStages = llvm::to_vector(llvm::seq<int64_t>(numStages));
-  const MeshAxisAttr axis = mesh.getStageAxis();
   placement.allPositions =
-      llvm::to_vector(llvm::seq<int64_t>(axis ? axis.getSize() : 1));
+      llvm::to_vector(llvm::seq<int64_t>(mesh.getNumStagePositions()));
 
   auto areStages = [&](ArrayRef<int64_t> stages) {
     return !stages.empty() && stages.front() >= 0 &&

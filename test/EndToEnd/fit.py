@@ -37,7 +37,7 @@ CASES = [
     ("tp=2", 0.02, None),
     ("pp=2 microbatches=2 optimizer=sgd lr=0.1", 0.7, "remat|microbatches"),
     # An order that keeps the limit changes nothing else.
-    ("pp=2 microbatches=8 schedule=auto optimizer=sgd lr=0.1", 0.8, "memory-limit=[0-9]+$"),
+    ("pp=2 chunks=1 microbatches=4 schedule=auto optimizer=sgd lr=0.1", 0.8, "memory-limit=[0-9]+$"),
 ]
 ROW = re.compile(r'^--parallelize="(.*)" +(\S+ \S+) +(\S+ \S+) +(\S+ \S+) +(\d+) +(yes|no)$', re.M)
 
